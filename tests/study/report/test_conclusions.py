@@ -337,7 +337,7 @@ def test_every_table_says_what_it_would_find(tmp_path: Path):
     study = read_study(
         make_study(tmp_path, methods=methods("relation_mask"), score=["exact", "bleu"])
     )
-    *_, line = study.table.parts[0][2]
+    *_, line = study.table.tables[0][2]
     smallest = {one.method: one.smallest for one in study.comparisons if one.metric == "exact"}
     ends = sorted(smallest[name] for name in TREES)
     assert line[:2] == ["would find", f"{ends[0]:.2f} to {ends[1]:.2f}"]

@@ -25,12 +25,12 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     for domain, kinds in (("law", 2), ("news", 3)):
         write(out / f"data/{domain}.kinds", [f"{domain}{n % kinds}" for n in range(LINES)])
     study = read_study(out)
-    names = [part.title for part in study.table.parts]
+    names = [table.title for table in study.table.tables]
     assert names == ["domain=law", "domain=news", "exact on each test set"]
-    assert [row[0] for row in study.table.parts[1][2]] == [
+    assert [row[0] for row in study.table.tables[1][2]] == [
         "sequence-domain=news", "stack_pe-domain=news", "would find"
     ]  # fmt: skip
-    _, header, rows = study.table.parts[2]
+    _, header, rows = study.table.tables[2]
     assert header == ["method", "domain=law", "domain=news"]
     assert [row[0] for row in rows] == ["sequence", "stack_pe", "would find"]
     assert all(cell.endswith(" not shown") for cell in rows[1][1:])

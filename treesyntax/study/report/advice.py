@@ -65,9 +65,9 @@ def advice_lines(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
 def learning_line(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
     """How to train on, in a line; none if all that is compared was at rest."""
     rows = [
-        one.method
-        for one in table.conclusions
-        if one.conclusion and one.conclusion.word == STILL_LEARNING
+        comparison.method
+        for comparison in table.conclusions
+        if comparison.conclusion and comparison.conclusion.word == STILL_LEARNING
     ]
     if not rows:
         return []
@@ -92,10 +92,10 @@ def runs_line(table: StudyTable) -> list[str]:
     """How many runs the observed differences would need that were not shown, in a line."""
     rows = {row.method: row for row in table.rows}
     texts = [
-        f"{one.method} {_runs_text(one, rows[one.method], rows[one.baseline])} ({one.difference:+.2f} {one.metric})"
-        for one in table.comparisons
-        if one.in_family and one.tested and one.low is not None and not one.significant
-        if one.difference
+        f"{test.method} {_runs_text(test, rows[test.method], rows[test.baseline])} ({test.difference:+.2f} {test.metric})"
+        for test in table.comparisons
+        if test.in_family and test.tested and test.low is not None and not test.significant
+        if test.difference
     ]
     if not texts:
         return []
@@ -105,12 +105,12 @@ def runs_line(table: StudyTable) -> list[str]:
     ]
 
 
-def _runs_text(one: Comparison, row: Row, baseline: Row) -> str:
-    spreads = (row.metrics[one.metric], baseline.metrics[one.metric])
+def _runs_text(test: Comparison, row: Row, baseline: Row) -> str:
+    spreads = (row.metrics[test.metric], baseline.metrics[test.metric])
     variances = [(spread.sd or 0.0) ** 2 for spread in spreads]
-    of_runs = sum(variance / runs for variance, runs in zip(variances, one.runs, strict=True))
+    of_runs = sum(variance / runs for variance, runs in zip(variances, test.runs, strict=True))
     needed = runs_needed(
-        abs(one.difference), sum(variances), max(0.0, (one.error or 0.0) ** 2 - of_runs)
+        abs(test.difference), sum(variances), max(0.0, (test.error or 0.0) ** 2 - of_runs)
     )
     if needed is None:
         return "none, the test set is too small"

@@ -44,36 +44,38 @@ def compute_costs(
     for result in results:
         if result.metric == metric:
             by_method.setdefault(result.method, []).append(result)
-    found = {}
+    cost_of = {}
     for method in methods:
-        own = by_method.get(method)
-        if not own:
+        method_results = by_method.get(method)
+        if not method_results:
             continue
         known = {
-            name: [value for result in own if (value := getattr(result, name)) is not None]
+            name: [
+                value for result in method_results if (value := getattr(result, name)) is not None
+            ]
             for name in AXES
         }
         costs = {name: fmean(values) for name, values in known.items() if values}
-        found[method] = Cost(Spread.of([result.value for result in own]), costs)
-    return found
+        cost_of[method] = Cost(Spread.of([result.value for result in method_results]), costs)
+    return cost_of
 
 
-def cost_numbers(found: Mapping[str, Cost], metric: str) -> dict[str, Any]:
+def cost_numbers(costs: Mapping[str, Cost], metric: str) -> dict[str, Any]:
     """Everything in the figure as plain values."""
     return {
         "metric": metric,
         "methods": {
             method: {"score": cost.score.mean, "sd": cost.score.sd, **cost.costs}
-            for method, cost in found.items()
+            for method, cost in costs.items()
         },
     }
 
 
-def draw_costs(found: Mapping[str, Cost], metric: str, lines: Lines) -> Figure:
+def draw_costs(costs: Mapping[str, Cost], metric: str, lines: Lines) -> Figure:
     """A panel a cost: score over it, with the standard deviation over seeds as a bar.
 
     Args:
-        found: at least one method.
+        costs: at least one method.
         metric: of the scores.
         lines: how methods are drawn, see :func:`treesyntax.study.report.curves.lines_of`; all alike
             where they cannot be told apart.
@@ -81,12 +83,12 @@ def draw_costs(found: Mapping[str, Cost], metric: str, lines: Lines) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-    apart = told_apart(lines, found, "marker")
-    shown = [name for name in AXES if any(name in cost.costs for cost in found.values())]
+    apart = told_apart(lines, costs, "marker")
+    shown = [name for name in AXES if any(name in cost.costs for cost in costs.values())]
     figure = Figure(figsize=(3.2 * len(shown) + 0.6, 3.4), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, name in zip(axes, shown, strict=True):
-        known = {method: cost for method, cost in found.items() if name in cost.costs}
+        known = {method: cost for method, cost in costs.items() if name in cost.costs}
         if not apart:
             _draw(panel, list(known.values()), name, fmt="o", color="0.3")
         else:
@@ -106,6 +108,6 @@ def draw_costs(found: Mapping[str, Cost], metric: str, lines: Lines) -> Figure:
 
 
 def _draw(panel: Any, costs: Sequence[Cost], name: str, **style: Any) -> None:
-    places = [cost.costs[name] for cost in costs]
+    values = [cost.costs[name] for cost in costs]
     means, bars = ([cost.score.mean for cost in costs], [cost.score.sd or 0.0 for cost in costs])
-    panel.errorbar(places, means, yerr=bars, markersize=7, **style)
+    panel.errorbar(values, means, yerr=bars, markersize=7, **style)

@@ -40,12 +40,12 @@ def lines_by_row(rows: Mapping[str, Domain]) -> dict[str, dict[str, Any]]:
     sets = list(dict.fromkeys(domain.name for domain in rows.values()))
     systems = list(dict.fromkeys(domain.system for domain in rows.values()))
     rounds, many = -(-len(systems) // len(COLOURS)), len(COLOURS)
-    found = {}
+    styles = {}
     for name, (test_set, system) in rows.items():
         number = systems.index(system)
         again = number // many + rounds * sets.index(test_set)
-        found[name] = line_of(number % many + many * again)
-    return found
+        styles[name] = line_of(number % many + many * again)
+    return styles
 
 
 def mean_curve(curves: Sequence[Curve]) -> dict[int, float]:
@@ -88,15 +88,18 @@ def not_ended(
     """
     if averaged:
         last = {
-            name: (sum(min(runs, key=runs.get) == max(runs) for runs in own), len(own))  # type: ignore[arg-type]
-            for name, own in curves.items()
+            name: (
+                sum(min(curve, key=curve.get) == max(curve) for curve in row_curves),  # type: ignore[arg-type]
+                len(row_curves),
+            )
+            for name, row_curves in curves.items()
         }
         what = "validation loss was lowest at the last update of"
     else:
         ends: dict[str, dict[int, bool]] = {}
-        for one in results:
-            ends.setdefault(one.method, {})[one.seed] = one.best_update >= one.updates
-        last = {name: (sum(own.values()), len(own)) for name, own in ends.items()}
+        for result in results:
+            ends.setdefault(result.method, {})[result.seed] = result.best_update >= result.updates
+        last = {name: (sum(seeds.values()), len(seeds)) for name, seeds in ends.items()}
         what = "the best checkpoint was the last one of"
     texts = [f"{name} ({count} of {runs} runs)" for name, (count, runs) in last.items() if count]
     if not texts:

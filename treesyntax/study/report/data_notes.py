@@ -22,10 +22,10 @@ TREES = ("tree", "tree_pair")
 
 def data_notes(plan: Plan, folder: Path, rows: Collection[str]) -> list[str]:
     """A note for each quantity of the source in which some rows differ noticeably from their baseline."""
-    found = _of_manifests(plan, folder, _source)
+    quantities = _of_manifests(plan, folder, _source)
     notes = []
-    for place, what in enumerate(("Source tokens in training", "Source vocabularies")):
-        values = {name: counts[place] for name, counts in found.items() if name in rows}
+    for index, what in enumerate(("Source tokens in training", "Source vocabularies")):
+        values = {name: counts[index] for name, counts in quantities.items() if name in rows}
         if texts := uneven(baselines_of(plan.recipe), values, ALLOWED):
             notes.append(
                 f"{what} differ by more than {ALLOWED:.0%} from the baseline's, so rows differ in "
@@ -52,7 +52,7 @@ def trained_on(plan: Plan, folder: Path) -> list[str]:
         data.setdefault((row.target.test, row.target.train), {})[row.source] = None
     notes = []
     for (test, train), sources in data.items():
-        counts = (_seen(folder, (own.test, test, own.train, train)) for own in sources)
+        counts = (_seen(folder, (source.test, test, source.train, train)) for source in sources)
         seen, size = next((count for count in counts if count is not None), (0, 0))
         where = f" of {test}" if len(data) > 1 else "", f" {train}" if len(data) > 1 else ""
         if seen:
@@ -76,10 +76,10 @@ def _seen(folder: Path, names: Sequence[str]) -> tuple[int, int] | None:
 
 def without_trees(plan: Plan, folder: Path) -> list[str]:
     """How many examples of each split have no tree; nothing where all have one."""
-    place = plan.trainer.examples
+    template = plan.trainer.examples
     counts = []
-    for split in SPLITS if place else ():
-        file = folder / place.format(split=split)
+    for split in SPLITS if template else ():
+        file = folder / template.format(split=split)
         if not file.is_file():
             continue
         # A quote inside a text is written with a backslash, so this is the key.
@@ -99,7 +99,7 @@ def same_targets(plan: Plan, folder: Path) -> list[list[str]]:
 
 def _of_manifests(plan: Plan, folder: Path, pick: Callable[[Any], Facts]) -> dict[str, Facts]:
     """What ``pick`` finds in the manifest of each row's data."""
-    found = {}
+    facts_of = {}
     for method in plan.recipe.methods:
         data = plan.data_folder(method, folder)
         try:
@@ -107,8 +107,8 @@ def _of_manifests(plan: Plan, folder: Path, pick: Callable[[Any], Facts]) -> dic
         except InputError:
             continue  # the steps that need the data name its fault
         if facts is not None:
-            found[method.name] = facts
-    return found
+            facts_of[method.name] = facts
+    return facts_of
 
 
 def _source(manifest: Any) -> tuple[float, float]:

@@ -109,16 +109,20 @@ class Breakdown:
     @property
     def metrics(self) -> list[str]:
         """Those on all lines, if any: a metric of some lines says the same of fewer."""
-        return _of_most_lines([one.metric for one in self.scores])
+        return _of_most_lines([score.metric for score in self.scores])
 
     def numbers(self) -> dict[str, Any]:
         """Everything as plain values: by row and metric means and runs, a group after the other."""
-        scores = [one for one in self.scores if one.metric in self.metrics]
+        scores = [score for score in self.scores if score.metric in self.metrics]
         means: dict[str, dict[str, list[float]]] = {}
         runs: dict[str, dict[str, list[Sequence[float]]]] = {}
-        for one in scores:
-            means.setdefault(one.method, {}).setdefault(one.metric, []).append(one.spread.mean)
-            runs.setdefault(one.method, {}).setdefault(one.metric, []).append(one.spread.values)
+        for score in scores:
+            means.setdefault(score.method, {}).setdefault(score.metric, []).append(
+                score.spread.mean
+            )
+            runs.setdefault(score.method, {}).setdefault(score.metric, []).append(
+                score.spread.values
+            )
         return {
             "quantity": self.label,
             "bins": [
@@ -127,7 +131,7 @@ class Breakdown:
                     **dict(zip(("from", "to"), self.bins.get(group, ()), strict=False)),
                     "lines": lines,
                 }
-                for group, lines in {one.group: one.lines for one in scores}.items()
+                for group, lines in {score.group: score.lines for score in scores}.items()
             ],
             "mean": means,
             "runs": runs,
@@ -135,25 +139,27 @@ class Breakdown:
 
 
 def score_groups(
-    parts: Mapping[str, ItemScores], rows: Sequence[ItemRow], metrics: Sequence[str]
+    by_group: Mapping[str, ItemScores], rows: Sequence[ItemRow], metrics: Sequence[str]
 ) -> list[GroupScore]:
     """The scores of rows in each group, where that has lines that a metric counts.
 
     Args:
-        parts: by group the scores of its lines.
+        by_group: by group the scores of its lines.
         rows: of one test set.
         metrics: those without a test are passed over.
     """
     scores = []
-    for group, part in parts.items():
+    for group, group_scores in by_group.items():
         for metric in filter(is_tested, metrics):
             # All lines of a category may be in the training data.
-            for row in (row for row in rows if part.known(row.row, metric)):
-                compared = row.baseline and part.known(row.baseline, metric)
-                test = compare_rows(part, row.row, row.baseline, metric) if compared else None
+            for row in (row for row in rows if group_scores.known(row.row, metric)):
+                compared = row.baseline and group_scores.known(row.baseline, metric)
+                test = (
+                    compare_rows(group_scores, row.row, row.baseline, metric) if compared else None
+                )
                 owner = row.baseline if compared else row.row
-                copies = part.copies(owner, metric)
-                spread = Spread.of(part.values(row.row, owner, metric))
+                copies = group_scores.copies(owner, metric)
+                spread = Spread.of(group_scores.values(row.row, owner, metric))
                 size = len(copies), int(copies.sum())
                 scores.append(GroupScore(group, *size, row.row, metric, spread, test))
     return scores
@@ -163,19 +169,19 @@ def score_categories(
     scores: ItemScores, rows: Sequence[ItemRow], metrics: Sequence[str]
 ) -> list[GroupScore]:
     """The score of each row in each category and metric, on each test set."""
-    found: list[GroupScore] = []
+    category_scores: list[GroupScore] = []
     for test_set in dict.fromkeys(row.test_set for row in rows):
-        own = [row for row in rows if row.test_set == test_set]
+        set_rows = [row for row in rows if row.test_set == test_set]
         names = [
             name
             for metric in filter(is_tested, metrics)
-            for row in own
+            for row in set_rows
             if scores.lines.seeds(row.row, metric)
             for name in scores.lines.categories(row.row, metric)[0]
         ]
-        parts = {name: scores.of_category(name) for name in names}
-        found += score_groups(parts, own, metrics)
-    return found
+        by_category = {name: scores.of_category(name) for name in names}
+        category_scores += score_groups(by_category, set_rows, metrics)
+    return category_scores
 
 
 @dataclass(frozen=True)
@@ -210,8 +216,8 @@ class Quantity:
             chosen = (low <= values) & (values <= high)
             return lambda row, metric: chosen[outputs.counted(row, metric)]
 
-        parts = {name: scores.of_lines(between(*ends)) for name, ends in bins.items()}
-        groups = score_groups(parts, rows, _of_most_lines(metrics))
+        by_bin = {name: scores.of_lines(between(*ends)) for name, ends in bins.items()}
+        groups = score_groups(by_bin, rows, _of_most_lines(metrics))
         return Breakdown(self.name, self.label, groups, bins)
 
 
@@ -244,19 +250,25 @@ def find_quantities(plan: Plan, folder: Path) -> list[Quantity]:
     if not references.is_file():
         return []
     size = sum(1 for _ in read_lines(references))
-    found = []
+    quantities = []
     try:
         sizes = TokenData(find_prefix(plan.data_folder(first, folder), "test", "source")).sizes
         label = f"length of the source (tokens of {first.name})"
-        found.append(Quantity("source_length", label, tuple((sizes - 1).tolist())))
+        quantities.append(Quantity("source_length", label, tuple((sizes - 1).tolist())))
     except TreeSyntaxError:
         pass
     for side in ("source", "target"):
         notation = tree_format(plan.recipe, first, side)
         path = located(getattr(first, side).test, folder)
         depths = _depths(path, notation, side) if notation else []
-        found.append(Quantity(f"{side}_depth", f"depth of the {side} tree (edges)", tuple(depths)))
-    return [one for one in found if len(one.values) == size and len(one.bins) > 1]
+        quantities.append(
+            Quantity(f"{side}_depth", f"depth of the {side} tree (edges)", tuple(depths))
+        )
+    return [
+        quantity
+        for quantity in quantities
+        if len(quantity.values) == size and len(quantity.bins) > 1
+    ]
 
 
 def _depths(path: Path, notation: str, side: str) -> list[int]:
@@ -288,7 +300,10 @@ def draw_breakdowns(
 
     across = min(3 if len(shown) == 3 else 2, len(shown))
     down = -(-len(shown) // across)
-    most = max(0 if one.bins else len({of.group for of in one.scores}) for one, _ in shown)
+    most = max(
+        0 if breakdown.bins else len({score.group for score in breakdown.scores})
+        for breakdown, _ in shown
+    )
     wide, high = (max(4.2, 0.3 * most), 4.2) if most else (4.2, 3.0)
     figure = Figure(figsize=(wide * across + 0.6, high * down + 0.6), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False)
@@ -305,20 +320,20 @@ def draw_breakdowns(
 
 
 def _draw_panel(panel: Any, breakdown: Breakdown, metric: str, lines: Lines) -> None:
-    scores = [one for one in breakdown.scores if one.metric == metric]
-    sizes = {one.group: one.lines for one in scores}
-    groups, methods = list(sizes), list(dict.fromkeys(one.method for one in scores))
+    scores = [score for score in breakdown.scores if score.metric == metric]
+    sizes = {score.group: score.lines for score in scores}
+    groups, methods = list(sizes), list(dict.fromkeys(score.method for score in scores))
     for number, method in enumerate(methods):
         shift = SPREAD * ((number + 0.5) / len(methods) - 0.5)
-        spreads = {one.group: one.spread for one in scores if one.method == method}
-        places = [groups.index(group) + shift for group in spreads]
+        spreads = {score.group: score.spread for score in scores if score.method == method}
+        positions = [groups.index(group) + shift for group in spreads]
         style = lines[method]
         if not breakdown.bins:  # nothing lies between two categories
             style = {**style, "linestyle": "none"}
-        lows, highs = ([end(one.values) for one in spreads.values()] for end in (min, max))
-        panel.vlines(places, lows, highs, color=style["color"], linewidth=1)
-        means = [one.mean for one in spreads.values()]
-        panel.plot(places, means, **style, markersize=5, label=method)
+        lows, highs = ([end(spread.values) for spread in spreads.values()] for end in (min, max))
+        panel.vlines(positions, lows, highs, color=style["color"], linewidth=1)
+        means = [spread.mean for spread in spreads.values()]
+        panel.plot(positions, means, **style, markersize=5, label=method)
     between = "\n" if breakdown.bins else " "
     labels = [f"{group}{between}({size})" for group, size in sizes.items()]
     panel.set_xticks(range(len(labels)), labels, rotation=0 if breakdown.bins else 90)

@@ -222,6 +222,6 @@ def _categories(outputs: Outputs, row: str, metric: str) -> ItemCategories:
         names = ()
     if not names:
         return ItemCategories("", (), "")
-    places = pack(indices[:, None])
-    name = sha256("\n".join([*names, places]).encode()).hexdigest()[:8]
-    return ItemCategories(name, names, places)
+    packed = pack(indices[:, None])
+    name = sha256("\n".join([*names, packed]).encode()).hexdigest()[:8]
+    return ItemCategories(name, names, packed)

@@ -122,13 +122,13 @@ def make_cells(scores: ItemScores, rows: Sequence[ItemRow]) -> list[Cell]:
         compare_rows(scores, row.row, row.strongest, row.primary, row.control_of) for row in shown
     ]
     p_values = [
-        None if row.row == row.strongest else one.p
-        for row, one in zip(shown, compared, strict=True)
+        None if row.row == row.strongest else comparison.p
+        for row, comparison in zip(shown, compared, strict=True)
     ]
     holm_p = holm_by_family([row.system for row in shown], p_values)
     tested = [
-        replace(one, no_trees=row.no_trees, p=p, holm_p=corrected)
-        for row, one, p, corrected in zip(shown, compared, p_values, holm_p, strict=True)
+        replace(comparison, no_trees=row.no_trees, p=p, holm_p=corrected)
+        for row, comparison, p, corrected in zip(shown, compared, p_values, holm_p, strict=True)
     ]
     compared = concluded(
         scores,
@@ -137,21 +137,27 @@ def make_cells(scores: ItemScores, rows: Sequence[ItemRow]) -> list[Cell]:
         ["" if row.row == row.strongest or row.control_of else row.system for row in shown],
     )
     systems = {row.row: row.system for row in rows}
-    return [_cell(scores, row, one, systems) for row, one in zip(shown, compared, strict=True)]
+    return [
+        _cell(scores, row, comparison, systems)
+        for row, comparison in zip(shown, compared, strict=True)
+    ]
 
 
-def _cell(scores: ItemScores, row: ItemRow, one: Comparison, systems: Mapping[str, str]) -> Cell:
+def _cell(
+    scores: ItemScores, row: ItemRow, comparison: Comparison, systems: Mapping[str, str]
+) -> Cell:
     spread = Spread.of(scores.values(row.row, row.strongest, row.primary))
     cell = Cell(
         test_set=short_name(row.test_set), row=row.system, metric=row.primary,
-        mean=spread.mean, sd=spread.sd, runs=one.runs[0],
-        baseline=systems[row.strongest], baseline_runs=one.runs[1],
-        difference=one.difference, low=one.low, high=one.high, p=one.p, holm_p=one.holm_p,
-        items=one.items, smallest=one.smallest, no_verdict=one.no_verdict,
+        mean=spread.mean, sd=spread.sd, runs=comparison.runs[0],
+        baseline=systems[row.strongest], baseline_runs=comparison.runs[1],
+        difference=comparison.difference, low=comparison.low, high=comparison.high,
+        p=comparison.p, holm_p=comparison.holm_p,
+        items=comparison.items, smallest=comparison.smallest, no_verdict=comparison.no_verdict,
     )  # fmt: skip
     if row.row == row.strongest:
         return replace(cell, difference=None, low=None, high=None, smallest=None)
-    if (word := one.conclusion) is None:
+    if (word := comparison.conclusion) is None:
         return cell
     return replace(
         cell, conclusion=str(word), why=word.why, control=systems.get(word.control, ""),
@@ -163,10 +169,10 @@ def method_lines(cells: Sequence[Cell]) -> list[str]:
     """For each method in a line on which test sets it shows what."""
     lines = []
     for name in dict.fromkeys(cell.row for cell in cells):
-        own = [cell for cell in cells if cell.row == name and cell.conclusion]
-        words = sorted({cell.conclusion for cell in own}, key=_place)
+        row_cells = [cell for cell in cells if cell.row == name and cell.conclusion]
+        words = sorted({cell.conclusion for cell in row_cells}, key=_place)
         texts = [
-            f"{word} on {', '.join(cell.test_set for cell in own if cell.conclusion == word)}"
+            f"{word} on {', '.join(cell.test_set for cell in row_cells if cell.conclusion == word)}"
             for word in words
         ]
         if texts:
@@ -334,13 +340,13 @@ def draw_map(cells: Sequence[Cell]) -> Figure:
 def map_table(cells: Sequence[Cell]) -> Table:
     """The same as a table: means of the plain row first, then differences with intervals."""
     rows, tests = order_of(cells)
-    found = {(cell.row, cell.test_set): cell for cell in cells}
+    cell_of = {(cell.row, cell.test_set): cell for cell in cells}
     plain = {cell.test_set: cell for cell in cells if cell.difference is None}
     lines = [
         [_baseline_name(cells), *(_mean(plain[name]) if name in plain else "" for name in tests)]
     ]
     flat = grey(cells)
-    lines += [[row, *(_text(found.get((row, name)), flat) for name in tests)] for row in rows]
+    lines += [[row, *(_text(cell_of.get((row, name)), flat) for name in tests)] for row in rows]
     find = _would_find(cells)
     lines += [[WOULD_FIND, *map(find.__getitem__, tests)]] * any(find.values())
     return Table("", ["row", *tests], lines)

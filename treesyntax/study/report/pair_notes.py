@@ -21,14 +21,16 @@ def pair_notes(
     plan: Plan, folder: Path, rows: Collection[str], results: Sequence[Result]
 ) -> list[str]:
     """A note for each group of rows that did not use all pairs, a loud one if they used different ones."""
-    told = _told(results)
-    lost = {row: own["lost"].get("batches") for row, own in told.items() if "lost" in own}
-    uses = {row: own for row, own in uses_of(plan, folder).items() if row in rows}
+    recorded = _told(results)
+    lost = {
+        row: splits["lost"].get("batches") for row, splits in recorded.items() if "lost" in splits
+    }
+    uses = {row: splits for row, splits in uses_of(plan, folder).items() if row in rows}
     notes = []
     for split in (TRAIN, VALID):
-        notes += list(_by_trainings(plan.recipe, split, told))
-        notes += list(_other_than_told(split, told, uses))
-        untold = {row: own for row, own in uses.items() if split not in told.get(row, {})}
+        notes += list(_by_trainings(plan.recipe, split, recorded))
+        notes += list(_other_than_told(split, recorded, uses))
+        untold = {row: splits for row, splits in uses.items() if split not in recorded.get(row, {})}
         notes += list(_by_data(plan.recipe, split, untold))
     if lost:
         counts = ", ".join(f"{row} {count}" for row, count in lost.items())
@@ -41,46 +43,46 @@ def pair_notes(
 
 def _told(results: Sequence[Result]) -> dict[str, dict[str, Told]]:
     """By row and split what the trainings told; that of the last run of a row counts."""
-    found: dict[str, dict[str, Told]] = {}
+    recorded: dict[str, dict[str, Told]] = {}
     for result in results:
         if result.used:
             try:
-                found[result.method] = {
-                    str(split): dict(one) for split, one in json.loads(result.used).items()
+                recorded[result.method] = {
+                    str(split): dict(facts) for split, facts in json.loads(result.used).items()
                 }
             except (ValueError, TypeError, AttributeError):
                 continue
-    return found
+    return recorded
 
 
 def _by_trainings(
-    recipe: Recipe, split: str, told: Mapping[str, Mapping[str, Told]]
+    recipe: Recipe, split: str, recorded: Mapping[str, Mapping[str, Told]]
 ) -> Iterator[str]:
     compared: dict[str, dict[str, Told]] = {}
     for method in recipe.methods:
-        if split in told.get(method.name, {}):
+        if split in recorded.get(method.name, {}):
             group = compared.setdefault(group_of(recipe, method), {})
-            group[method.name] = told[method.name][split]
-    for own in compared.values():
-        yield from _note(split, {row: _counts(one) for row, one in own.items()},
-                         {row: str(one.get("crc32")) for row, one in own.items()})  # fmt: skip
-        empty = {row: one.get("empty", 0) for row, one in own.items() if one.get("empty")}
+            group[method.name] = recorded[method.name][split]
+    for rows in compared.values():
+        yield from _note(split, {row: _counts(facts) for row, facts in rows.items()},
+                         {row: str(facts.get("crc32")) for row, facts in rows.items()})  # fmt: skip
+        empty = {row: facts.get("empty", 0) for row, facts in rows.items() if facts.get("empty")}
         if empty:
-            total = next(iter(own.values())).get("pairs")
+            total = next(iter(rows.values())).get("pairs")
             counts = ", ".join(f"{row} {count}" for row, count in empty.items())
             yield f"Of {total} {WORDS[split]} pairs some have no token on a side, and are used all the same: {counts}"
 
 
 def _other_than_told(
-    split: str, told: Mapping[str, Mapping[str, Told]], uses: Uses
+    split: str, recorded: Mapping[str, Mapping[str, Told]], uses: Uses
 ) -> Iterator[str]:
     """Rows whose training left other pairs out than the lengths in the data say: neither is silent."""
-    for row, own in uses.items():
-        one = told.get(row, {}).get(split)
-        if one is None or split not in own:
+    for row, splits in uses.items():
+        facts = recorded.get(row, {}).get(split)
+        if facts is None or split not in splits:
             continue
-        total, long, left = _counts(one)
-        use = own[split]
+        total, long, left = _counts(facts)
+        use = splits[split]
         # Those that all rows leave out may be too long or not.
         if total != use.pairs or not long <= len(use.long) <= long + left:
             yield (
@@ -89,9 +91,9 @@ def _other_than_told(
             )
 
 
-def _counts(one: Told) -> tuple[int, int, int]:
+def _counts(facts: Told) -> tuple[int, int, int]:
     """Pairs, those too long, those left out of all rows."""
-    return one.get("pairs", 0), one.get("too_long", 0), one.get("left_out", 0)
+    return facts.get("pairs", 0), facts.get("too_long", 0), facts.get("left_out", 0)
 
 
 def _note(
@@ -118,9 +120,9 @@ def _note(
 
 def _by_data(recipe: Recipe, split: str, uses: Uses) -> Iterator[str]:
     for rows in groups(recipe, uses).values():
-        own = {row: uses[row][split] for row in rows if split in uses[row]}
-        counts = {row: (use.pairs, len(use.long), 0) for row, use in own.items()}
-        if own:
+        row_uses = {row: uses[row][split] for row in rows if split in uses[row]}
+        counts = {row: (use.pairs, len(use.long), 0) for row, use in row_uses.items()}
+        if row_uses:
             yield from _note(
-                split, counts, {row: use.long.tobytes().hex() for row, use in own.items()}
+                split, counts, {row: use.long.tobytes().hex() for row, use in row_uses.items()}
             )

@@ -137,24 +137,24 @@ def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Compar
     shown = [row.metrics[name].values for row in rows for name in metrics if name in row.metrics]
     runs = sorted({len(values) for values in shown})
     spread = "Mean ± standard deviation over" if runs and runs[0] >= FEWEST_RUNS else "Mean of"
-    parts = (
+    clauses = (
         [f"{spread} {_span(runs)} run{'s' * (runs != [1])} ({direction(metrics)})"] if runs else []
     )
     if tests:
         names = listed(list(dict.fromkeys(test.baseline for test in tests)))
         interval = " with its 95 % interval" if any(test.low is not None for test in tests) else ""
-        parts.append(f"difference from {names}{interval}")
+        clauses.append(f"difference from {names}{interval}")
     if would_find(tests):
-        parts.append(
+        clauses.append(
             f"{WOULD_FIND}: the smallest true difference that 80 % of such studies find, before correction"
         )
     if any(test.significant for test in tests):
-        parts.append(f"{SIGNIFICANT} p < {LEVEL} after Holm's correction")
+        clauses.append(f"{SIGNIFICANT} p < {LEVEL} after Holm's correction")
     if any(test.tested and test.lopsided for test in tests):
-        parts.append(
+        clauses.append(
             f"{LOPSIDED} close to the lowest or highest score, where p < {LEVEL} comes too easily"
         )
-    return "; ".join(parts) + "." * bool(parts)
+    return "; ".join(clauses) + "." * bool(clauses)
 
 
 def methods_text(table: StudyTable, recipe: Recipe, results: Sequence[Result]) -> str:

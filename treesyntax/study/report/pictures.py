@@ -164,20 +164,20 @@ class Section:
     def groups(self) -> list[tuple[str, list[Picture]]]:
         """The figures by the run that they are of."""
         return [
-            (owner, list(own))
-            for owner, own in groupby(self.pictures, lambda picture: picture.owner)
+            (owner, list(pictures))
+            for owner, pictures in groupby(self.pictures, lambda picture: picture.owner)
         ]
 
 
 def read_list(path: Path) -> dict[str, list[dict[str, Any]]]:
     """The analyses that were drawn and those that were not, without entries of another form; both
     empty before the step ran."""
-    found = read_object(path)
+    lists = read_object(path)
     forms: dict[str, dict[str, type]] = {
         "drawn": {"name": str, "side": str, "figures": list, "numbers": list},
         "absent": {"name": str, "why": str},
     }
-    return {key: _of_form(found.get(key), form) for key, form in forms.items()}
+    return {key: _of_form(lists.get(key), form) for key, form in forms.items()}
 
 
 def _of_form(entries: Any, form: Mapping[str, type]) -> list[dict[str, Any]]:
@@ -191,13 +191,13 @@ def _of_form(entries: Any, form: Mapping[str, type]) -> list[dict[str, Any]]:
 
 
 def listed_pictures(
-    folder: Path, place: str, owner: str, entry: Mapping[str, Any]
+    folder: Path, list_folder: str, owner: str, entry: Mapping[str, Any]
 ) -> tuple[list[Picture], list[str]]:
     """The figures of one entry of a list, and notes of those that are left out.
 
     Args:
         folder: of the study.
-        place: the folder of the list in it.
+        list_folder: the folder of the list in it.
         owner: whose figures they are.
         entry: of ``drawn``.
     """
@@ -205,20 +205,22 @@ def listed_pictures(
     inside = {
         name: file
         for name in (*entry["figures"], *entry["numbers"])
-        if (file := _file_inside(folder, f"{place}/{name}")) is not None
+        if (file := _file_inside(folder, f"{list_folder}/{name}")) is not None
     }
-    numbers = tuple(f"{place}/{name}" for name in entry["numbers"] if name in inside)
+    numbers = tuple(f"{list_folder}/{name}" for name in entry["numbers"] if name in inside)
     pictures, notes = [], []
     for name in entry["figures"]:
         if name not in inside:
-            notes.append(f"{owner}: {place}/{name} is not drawn, as it is no figure in this folder")
+            notes.append(
+                f"{owner}: {list_folder}/{name} is not drawn, as it is no figure in this folder"
+            )
             continue
         stem = Path(name).stem
         caption = f"{owner}{side}: {stem.replace('_', ' ')}"
         if stem == "learned_p":
             caption += f" = {_learned_p(folder / numbers[0]) if numbers else '?'}"
         uri = data_uri(inside[name].read_bytes())
-        pictures.append(Picture(f"{place}/{name}", numbers, f"{caption}.", uri, owner))
+        pictures.append(Picture(f"{list_folder}/{name}", numbers, f"{caption}.", uri, owner))
     return pictures, notes
 
 

@@ -127,9 +127,9 @@ def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool)
     ]
     codes = [result.code for result in results]
     unknown = [f"{kind}: unknown" for kind in unknown_parts(codes)]
-    parts = ", ".join([*mixed_parts(codes), *unknown])
+    kinds = ", ".join([*mixed_parts(codes), *unknown])
     note = (
-        f"Runs of different code ({parts}): their differences need not be due to the methods; "
+        f"Runs of different code ({kinds}): their differences need not be due to the methods; "
         + ("compared as you asked (--mix-versions)" if mix_versions
            else "rows of other code than their baseline are not tested (--mix-versions tests them)")
     )  # fmt: skip
@@ -223,14 +223,18 @@ def _long_references(plan: Plan, folder: Path, table: StudyTable) -> list[str]:
 def write_report(study: Study) -> Path:
     """Write the report, its figures and its tables; returns the HTML file."""
     failures = read_failures(study.folder)
-    shown = [one for one in study.results if one.metric in study.table.shown]
+    shown = [result for result in study.results if result.metric in study.table.shown]
     sections = make_sections(study.outputs, study.scores, study.rows, shown, failures)
     script = SCRIPT.read_text("utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     hidden = study.table.coinciding
-    told = [one for one in study.comparisons if one.primary or one.metric not in hidden]
+    comparisons = [
+        comparison
+        for comparison in study.comparisons
+        if comparison.primary or comparison.metric not in hidden
+    ]
     learning = learning_line(study.plan.recipe, study.folder, study.table)
-    verdict = make_verdict(told, lines_of(study.plan.recipe), learning)
+    verdict = make_verdict(comparisons, lines_of(study.plan.recipe), learning)
     written = [*sections, *filter(None, [verdict])]
     for section in written:
         section.write(study.folder)
@@ -269,7 +273,12 @@ def _context(study: Study) -> dict[str, Any]:
         "comparison_note": COMPARISON_NOTE,
         "comparisons": {
             primary: comparison_table(
-                [one for one in study.table.comparisons if one.primary is primary], title
+                [
+                    comparison
+                    for comparison in study.table.comparisons
+                    if comparison.primary is primary
+                ],
+                title,
             )
             for primary, title in OF_COMPARISONS.items()
         },
@@ -279,7 +288,8 @@ def _context(study: Study) -> dict[str, Any]:
         "inputs": study.identity.inputs,
         "runs": run_table(recipe, shown, study.results),
         "runs_notes": targets_note(
-            same_targets(study.plan, study.folder), {one.method: one for one in study.results}
+            same_targets(study.plan, study.folder),
+            {result.method: result for result in study.results},
         ),
         "commands": shown_commands(study.plan, begun),
         "words": WORDS,
@@ -306,9 +316,9 @@ def provenance_rows(identity: Identity, results: Sequence[Result]) -> list[tuple
 
 def shown_commands(plan: Plan, rows: Collection[str]) -> dict[str, list[str]]:
     """Command lines by heading: those that make the data of some rows, and those of each one's first run."""
-    part = plan.only([run for run in plan.runs if run.method.name in rows])
-    data = [step for step in part.steps if step.name.startswith(("prepare", "binarize"))]
-    first = [run for run in part.runs if run.seed == plan.recipe.seeds[0]]
+    selected = plan.only([run for run in plan.runs if run.method.name in rows])
+    data = [step for step in selected.steps if step.name.startswith(("prepare", "binarize"))]
+    first = [run for run in selected.runs if run.seed == plan.recipe.seeds[0]]
     groups = {"data": data, **{run.name: plan.steps_of(run) for run in first}}
     return {name: [shlex.join(step.command) for step in steps] for name, steps in groups.items()}
 

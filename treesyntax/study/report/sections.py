@@ -119,14 +119,16 @@ def worth_section(
         "How many times the training pairs its baseline needs to reach a row's score, read off the baseline's curve. "
         "Intervals draw runs and test items anew. Beyond the data: the baseline never reaches the row.",
     )
-    if found := find_worth(scores, rows, results):
-        section.lines = worth_lines(found)
-        section.table = Table("", WORTH_HEADER, [cells for one in found for cells in one.cells()])
-        flat = [line for one in found for line in one.numbers()]
+    if row_worths := find_worth(scores, rows, results):
+        section.lines = worth_lines(row_worths)
+        section.table = Table(
+            "", WORTH_HEADER, [cells for row_worth in row_worths for cells in row_worth.cells()]
+        )
+        flat = [line for row_worth in row_worths for line in row_worth.numbers()]
         section.tables[WORTH_FILE] = [WORTH_COLUMNS, *flat]
         values = [dict(zip(WORTH_COLUMNS, map(_plain, line), strict=True)) for line in flat]
         caption = "Score by training pairs: means over runs, with 95 % intervals."
-        section.draw("worth", draw_worth(found), values, caption)
+        section.draw("worth", draw_worth(row_worths), values, caption)
     return section
 
 
@@ -142,8 +144,8 @@ def _curves(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -
             read_log(folder / f"logs/{Run(method, seed).step('train')}.log").valid
             for seed in plan.recipe.seeds
         ]
-        if found := [log for log in logs if log]:
-            curves[method.name] = found
+        if row_curves := [log for log in logs if log]:
+            curves[method.name] = row_curves
     section = Section("learning-curves", "Learning curves", "")
     if curves:
         caption = "Validation loss by update: the mean of each method as a thick line, each seed as a thin one."  # fmt: skip
@@ -191,21 +193,21 @@ def _add_breakdowns(
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add a figure of the primary metric by all quantities, then for each one all metrics, folded."""
-    shown = [one for one in breakdowns if one.metrics]
+    shown = [breakdown for breakdown in breakdowns if breakdown.metrics]
     if not shown:
         return
     metrics = shown[0].metrics
     wanted = (*primary, *map(plain_name, primary))
     first = next((metric for metric in wanted if metric in metrics), metrics[0])
-    figure = draw_breakdowns([(one, first) for one in shown], lines, names)
-    numbers = {f"score_by_{one.name}": one.numbers() for one in shown}
-    labels = " and ".join(one.label for one in shown)
+    figure = draw_breakdowns([(breakdown, first) for breakdown in shown], lines, names)
+    numbers = {f"score_by_{breakdown.name}": breakdown.numbers() for breakdown in shown}
+    labels = " and ".join(breakdown.label for breakdown in shown)
     section.drawings.append(Drawing(name, figure, numbers, f"Score by {labels}."))
-    for one in shown if len(metrics) > 1 else ():
-        stem = f"score_by_{one.name}"
+    for breakdown in shown if len(metrics) > 1 else ():
+        stem = f"score_by_{breakdown.name}"
         section.drawings.append(Drawing(
-            f"{stem}{ALL_METRICS}", draw_breakdowns([(one, metric) for metric in metrics], lines, names),
-            {stem: numbers[stem]}, f"Score by {one.label} in all metrics.", f"All metrics by {one.label}",
+            f"{stem}{ALL_METRICS}", draw_breakdowns([(breakdown, metric) for metric in metrics], lines, names),
+            {stem: numbers[stem]}, f"Score by {breakdown.label} in all metrics.", f"All metrics by {breakdown.label}",
         ))  # fmt: skip
 
 
@@ -217,22 +219,22 @@ def _categories(
     lines: Lines,
 ) -> Section:
     section = category_section([])
-    found: list[GroupScore] = []
+    all_scores: list[GroupScore] = []
     for name in dict.fromkeys(row.test_set for row in rows):
-        own = [row for row in rows if row.test_set == name]
+        set_rows = [row for row in rows if row.test_set == name]
         where = f" of {short_name(name)}" if name else ""
         try:
-            part = score_categories(scores, own, metrics)
+            set_scores = score_categories(scores, set_rows, metrics)
         except TreeSyntaxError as error:
             section.notes.append(f"There are no scores by category{where}: {error}")
             continue
         file = f"category_{short_name(name)}" if name else "category"
-        breakdown = Breakdown(file, f"category{where}", part)
-        systems = {row.row: row.system for row in own}
+        breakdown = Breakdown(file, f"category{where}", set_scores)
+        systems = {row.row: row.system for row in set_rows}
         primary = outputs.plan.recipe.primary
         _add_breakdowns(section, [breakdown], primary, f"score_by_{file}", lines, systems)
-        found += part
-    filled = category_section(found)
+        all_scores += set_scores
+    filled = category_section(all_scores)
     section.table, section.tables = filled.table, filled.tables
     return section
 
@@ -246,8 +248,8 @@ def category_section(scores: Sequence[GroupScore]) -> Section:
         "table has differences from the baseline with their 95 % intervals, which are not corrected.",
     )
     if scores:
-        section.table = Table("", CATEGORY_HEADER, [one.cells() for one in scores])
-        section.tables[CATEGORIES_FILE] = [CATEGORY_COLUMNS, *(one.numbers() for one in scores)]
+        section.table = Table("", CATEGORY_HEADER, [score.cells() for score in scores])
+        section.tables[CATEGORIES_FILE] = [CATEGORY_COLUMNS, *(score.numbers() for score in scores)]
     return section
 
 
@@ -261,15 +263,15 @@ def _search(plan: Plan, folder: Path) -> Section:
 def _costs(plan: Plan, results: Sequence[Result], lines: Lines) -> Section:
     section = Section("cost", "Score against cost", "")
     order, metric = [method.name for method in plan.recipe.methods], plan.recipe.score[0]
-    if found := compute_costs(results, order, metric):
+    if costs := compute_costs(results, order, metric):
         memory = (
             "Peak memory is the most that a GPU held at a log interval, or on a CPU the largest "
             "resident size of the training process, which is mostly the libraries it loads."
-            if any("peak_memory" in cost.costs for cost in found.values())
+            if any("peak_memory" in cost.costs for cost in costs.values())
             else "Peak memory was not recorded for these runs."
         )
         caption = f"Mean {metric} over seeds, with its standard deviation as a bar. {memory}"
-        figure, numbers = draw_costs(found, metric, lines), cost_numbers(found, metric)
+        figure, numbers = draw_costs(costs, metric, lines), cost_numbers(costs, metric)
         section.draw("score_by_cost", figure, numbers, caption)
     return section
 
@@ -282,14 +284,14 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
     }
     lost = Section("not-drawn", "Analyses that are not drawn", "")
     failed: dict[str, Failure] = {}
-    for owner, place, step in _places(plan):
+    for owner, list_folder, step in _places(plan):
         if (failure := failure_of(step, plan, failures)) is not None:
             failed[owner] = failure
             continue
-        listed = read_list(folder / place / LIST)
+        listed = read_list(folder / list_folder / LIST)
         for entry in listed["drawn"]:
             if entry["name"] in sections:
-                pictures, foreign = listed_pictures(folder, place, owner, entry)
+                pictures, foreign = listed_pictures(folder, list_folder, owner, entry)
                 sections[entry["name"]].pictures += pictures
                 lost.notes += foreign
         for entry in listed["absent"]:

@@ -86,7 +86,7 @@ class Minutes(NamedTuple):
         if not runs:
             return None
         known = all(run.seconds for run in runs)
-        parts = [
+        minutes = [
             fmean(sum(run.seconds.get(kind, 0.0) for kind in kinds) for run in runs) / 60
             for kinds in (
                 ("average", "generate", "hypotheses"),
@@ -95,12 +95,12 @@ class Minutes(NamedTuple):
             )
         ]
         training = fmean(run.train_seconds for run in runs) / 60
-        return cls(training, *(parts if known else (None, None, None)))
+        return cls(training, *(minutes if known else (None, None, None)))
 
     @property
     def total(self) -> float:
         """Of all parts that are known."""
-        return sum(part or 0.0 for part in self)
+        return sum(minutes or 0.0 for minutes in self)
 
     def __str__(self) -> str:
         """All together; of older records that of training, which is said."""
@@ -165,12 +165,12 @@ class Row:
     @property
     def is_blank(self) -> bool:
         """Whether its outputs are all no trees, of which no score says anything."""
-        return any(one.no_trees == self.method for one in self.tests.values())
+        return any(test.no_trees == self.method for test in self.tests.values())
 
     @property
     def conclusion(self) -> Conclusion | None:
         """What the row shows; None for a baseline, a control and where nothing is compared."""
-        return next((one.conclusion for one in self.tests.values() if one.conclusion), None)
+        return next((test.conclusion for test in self.tests.values() if test.conclusion), None)
 
 
 @dataclass(frozen=True)
@@ -207,12 +207,12 @@ class StudyTable:
         return [metric for metric in self.metrics if metric not in self.coinciding]
 
     @property
-    def parts(self) -> list[Table]:
+    def tables(self) -> list[Table]:
         """The table, or one for each test set and a summary of the primary metric."""
         if not self.domains or not self.rows:
             return [Table(self.title, self.header, self._lines(self.rows))]
         shown = [self.domains[row.method] for row in self.rows]
-        names, systems = (list(dict.fromkeys(part)) for part in zip(*shown, strict=True))
+        names, systems = (list(dict.fromkeys(column)) for column in zip(*shown, strict=True))
         by_test_set = {
             name: [row for row in self.rows if self.domains[row.method].name == name]
             for name in names
@@ -249,7 +249,7 @@ class StudyTable:
     @property
     def conclusions(self) -> list[Comparison]:
         """The comparisons that have a conclusion, in the order of the rows."""
-        return [one for row in self.rows for one in row.tests.values() if one.conclusion]
+        return [test for row in self.rows for test in row.tests.values() if test.conclusion]
 
     def _lines(self, rows: Sequence[Row]) -> list[list[str]]:
         """The texts of rows, and below them the smallest differences that such comparisons find."""
@@ -305,7 +305,7 @@ def make_table(
         mark = ",".join(mark for mark, names in marked.items() if method.name in names)
         rows.append(replace(row, seeds=row.seeds + lost, mark=mark))
     coinciding = find_coinciding(recipe, rows)
-    shown = [one for one in comparisons if one.metric not in coinciding]
+    shown = [comparison for comparison in comparisons if comparison.metric not in coinciding]
     parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
     missing = partial_note(recipe, results)
     notes = [
@@ -341,15 +341,15 @@ def make_table(
 def find_coinciding(recipe: Recipe, rows: Sequence[Row]) -> dict[str, str]:
     """The metrics with the same values as another one in all runs, and where there are tests, of all
     items too; each with that other one, which is the primary metric or else stands earlier."""
-    found: dict[str, str] = {}
+    coinciding: dict[str, str] = {}
     columns: dict[tuple[object, ...], str] = {}
     for metric in sorted(recipe.score, key=lambda metric: metric not in recipe.primary):
         spreads = [row.metrics.get(metric) for row in rows]
         tests = [row.tests[metric] for row in rows if metric in row.tests]
         other = columns.setdefault(tuple(spreads), metric)
-        if any(spreads) and other != metric and all(one.same_as for one in tests):
-            found[metric] = other
-    return found
+        if any(spreads) and other != metric and all(test.same_as for test in tests):
+            coinciding[metric] = other
+    return coinciding
 
 
 def make_row(
@@ -370,20 +370,23 @@ def make_row(
         results: of any rows.
         comparisons: of any rows.
     """
-    own = [result for result in results if result.method == name]
+    row_results = [result for result in results if result.method == name]
     values = {
-        metric: [result.value for result in own if result.metric == metric] for metric in metrics
+        metric: [result.value for result in row_results if result.metric == metric]
+        for metric in metrics
     }
     return Row(
         method=name,
         primary=primary,
         metrics={metric: Spread.of(scores) for metric, scores in values.items() if scores},
-        parameters=own[0].parameters if own else None,
-        minutes=Minutes.of(own),
-        speed=Speed.of(own),
-        seeds=f"{len({result.seed for result in own})} of {seeds}",
+        parameters=row_results[0].parameters if row_results else None,
+        minutes=Minutes.of(row_results),
+        speed=Speed.of(row_results),
+        seeds=f"{len({result.seed for result in row_results})} of {seeds}",
         mark="",
-        tests={one.metric: one for one in comparisons if one.method == name},
+        tests={
+            comparison.metric: comparison for comparison in comparisons if comparison.method == name
+        },
     )
 
 
@@ -395,8 +398,8 @@ def make_console() -> Console:
 
 def print_table(table: StudyTable, console: Console) -> None:
     """For the terminal: the table, then its notes and failures."""
-    for part in table.parts:
-        _print(part, console)
+    for text_table in table.tables:
+        _print(text_table, console)
     for line in map(sentence, table.conclusions):
         print_line(console, line)
     if table.comparisons:

@@ -34,7 +34,9 @@ TABLE_COLUMNS = (
 
 def results_csv(recipe: Recipe, results: Sequence[Result]) -> str:
     """A line a run and metric; nothing is rounded, and what is not known is empty."""
-    return csv_text([[*COLUMNS], *(list(one.values()) for one in run_records(recipe, results))])
+    return csv_text(
+        [[*COLUMNS], *(list(record.values()) for record in run_records(recipe, results))]
+    )
 
 
 def table_csv(table: StudyTable) -> str:
@@ -54,9 +56,9 @@ def table_csv(table: StudyTable) -> str:
 def latex_table(table: StudyTable) -> str:
     """The tables for a paper; they need the package booktabs. Notes and failures follow the last."""
     lines = [BOOKTABS]
-    for part in table.parts:
-        title = f"{table.title}: {part.title}" if table.domains else part.title
-        lines += part._replace(title=title).latex()
+    for text_table in table.tables:
+        title = f"{table.title}: {text_table.title}" if table.domains else text_table.title
+        lines += text_table._replace(title=title).latex()
     notes = (rf"\par {latex_text(note)}" for note in (*table.notes, *table.failed))
     return "\n".join([*lines[:-1], *notes, lines[-1]]) + "\n"
 
@@ -64,9 +66,9 @@ def latex_table(table: StudyTable) -> str:
 def markdown_table(table: StudyTable) -> str:
     """For report.md: the table, then its notes, failures and advice."""
     lines: list[str] = []
-    for part in table.parts:
-        lines += [f"\n### {markdown_text(part.title)}\n"] if table.domains else []
-        lines += part.markdown()
+    for text_table in table.tables:
+        lines += [f"\n### {markdown_text(text_table.title)}\n"] if table.domains else []
+        lines += text_table.markdown()
     if table.comparisons:
         lines += [
             "",

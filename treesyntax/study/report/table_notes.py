@@ -48,16 +48,16 @@ def row_notes(recipe: Recipe, rows: Collection[str]) -> dict[str, list[str]]:
     for method in recipe.methods:
         if method.name not in rows:
             continue
-        parts = [
+        injections = [
             form.format(method.train[flag])
             for flag, form in INJECTIONS.items()
             if method.train.get(flag)
         ]
-        if parts:
-            notes.setdefault(f"injection {' with '.join(parts)}", []).append(method.name)
-        if own := own_settings(recipe, method, differences):
-            equal = all(FOUND in text for text in own)
-            text = f"own settings ({'; '.join(own)})"
+        if injections:
+            notes.setdefault(f"injection {' with '.join(injections)}", []).append(method.name)
+        if settings := own_settings(recipe, method, differences):
+            equal = all(FOUND in text for text in settings)
+            text = f"own settings ({'; '.join(settings)})"
             text += "" if equal else ", not equal to those of the other rows"
             notes.setdefault(text, []).append(method.name)
     return notes
@@ -91,8 +91,8 @@ def partial_note(recipe: Recipe, results: Sequence[Result]) -> str:
             some_seeds = numbers * (len(seeds) < len(recipe.seeds))
             what = " of ".join(filter(None, [some_metrics, some_seeds]))
             groups.setdefault(what, []).append(name)
-    parts = [f"{what} of {listed(names)}" for what, names in groups.items()]
-    return f"PARTIAL TABLE without {'; '.join(parts)}" if parts else ""
+    gaps = [f"{what} of {listed(names)}" for what, names in groups.items()]
+    return f"PARTIAL TABLE without {'; '.join(gaps)}" if gaps else ""
 
 
 def coinciding_notes(coinciding: Mapping[str, str]) -> list[str]:
@@ -108,8 +108,8 @@ def coinciding_notes(coinciding: Mapping[str, str]) -> list[str]:
 
 def baselines_of(recipe: Recipe) -> dict[str, str]:
     """By row of a recipe the one that it is compared with."""
-    found = {method.name: recipe.baseline_of(method) for method in recipe.methods}
-    return {name: baseline.name for name, baseline in found.items() if baseline is not None}
+    baselines = {method.name: recipe.baseline_of(method) for method in recipe.methods}
+    return {name: baseline.name for name, baseline in baselines.items() if baseline is not None}
 
 
 def parameter_note(baselines: Mapping[str, str], parameters: Mapping[str, float]) -> list[str]:
@@ -131,11 +131,11 @@ def pairs_note(
     Trainings that rested end each in its time: where a run of either row did, the pairs of an update are compared.
     ``declared`` is the reason that a recipe gives.
     """
-    rested = {one.method for one in results if one.ended == RESTED}
-    pairs = [(one, one.pairs) for one in results if one.pairs is not None]
-    seen = _mean_by_row((one.method, number) for one, number in pairs)
+    rested = {result.method for result in results if result.ended == RESTED}
+    pairs = [(result, result.pairs) for result in results if result.pairs is not None]
+    seen = _mean_by_row((result.method, number) for result, number in pairs)
     an_update = _mean_by_row(
-        (one.method, number / one.updates) for one, number in pairs if one.updates
+        (result.method, number / result.updates) for result, number in pairs if result.updates
     )
     notes = _uneven_runs(pairs)
     for what, texts in (
@@ -165,9 +165,9 @@ def _pairs_of(
 def _uneven_runs(pairs: Sequence[tuple[Result, float]]) -> list[str]:
     """A note on rows whose own runs learned from more or fewer pairs an update, as on another number of GPUs."""
     updates: dict[str, list[float]] = {}
-    for one, number in pairs:
-        if one.updates:
-            updates.setdefault(one.method, []).append(number / one.updates)
+    for result, number in pairs:
+        if result.updates:
+            updates.setdefault(result.method, []).append(number / result.updates)
     texts = [
         f"{row} {min(values):.1f} to {max(values):.1f}"
         for row, values in updates.items()
@@ -206,14 +206,14 @@ def limit_notes(recipe: Recipe, results: Sequence[Result]) -> list[str]:
     """A note for each baseline where it and all rows compared with it have learned next to nothing, or
     next to everything, so that their differences say nothing of methods."""
     scores: dict[tuple[str, str], list[float]] = {}
-    for one in results:
-        scores.setdefault((one.method, one.metric), []).append(one.value)
+    for result in results:
+        scores.setdefault((result.method, result.metric), []).append(result.value)
     groups: dict[tuple[str, str], dict[str, float]] = {}
     for method in recipe.methods:
-        own = scores.get((method.name, method.primary))
-        if own and plain_name(method.primary) not in LOWER_IS_BETTER:
+        values = scores.get((method.name, method.primary))
+        if values and plain_name(method.primary) not in LOWER_IS_BETTER:
             baseline = (recipe.baseline_of(method) or method).name
-            groups.setdefault((baseline, method.primary), {})[method.name] = fmean(own)
+            groups.setdefault((baseline, method.primary), {})[method.name] = fmean(values)
     notes = []
     for (baseline, metric), means in groups.items():
         rows = "of all rows" if len(groups) == 1 else f"of {listed([*means])}"
@@ -267,7 +267,9 @@ def verdict(test: Comparison | None) -> str:
 
 def would_find(comparisons: Sequence[Comparison]) -> str:
     """The smallest true difference that 80 % of studies find, from row to row; "" where none is known."""
-    return ends_of([one.smallest for one in comparisons if not one.control_of], 2)
+    return ends_of(
+        [comparison.smallest for comparison in comparisons if not comparison.control_of], 2
+    )
 
 
 def ends_of(values: Sequence[float | None], digits: int) -> str:
@@ -277,19 +279,29 @@ def ends_of(values: Sequence[float | None], digits: int) -> str:
     return " to ".join(dict.fromkeys(f"{end:.{digits}f}" for end in ends))
 
 
-def sentence(one: Comparison) -> str:
+def sentence(comparison: Comparison) -> str:
     """The conclusion on a row with its reason."""
-    why = "" if one.conclusion is None else one.conclusion.why
-    of = "" if one.conclusion is None or one.conclusion.is_verdict else f" in {one.metric}"
-    return f"{one.method}: {one.conclusion}{of}. {why[:1].upper()}{why[1:]}."
+    why = "" if comparison.conclusion is None else comparison.conclusion.why
+    of = (
+        ""
+        if comparison.conclusion is None or comparison.conclusion.is_verdict
+        else f" in {comparison.metric}"
+    )
+    return f"{comparison.method}: {comparison.conclusion}{of}. {why[:1].upper()}{why[1:]}."
 
 
 def unknown_endings(
     results: Sequence[Result], comparisons: Sequence[Comparison], fixed: bool
 ) -> list[str]:
     """A note on the compared rows of which it is not known whether their trainings had rested."""
-    compared = {name for one in comparisons for name in (one.method, one.baseline)}
-    rows = {one.method: one for one in results if one.ended is None and one.method in compared}
+    compared = {
+        name for comparison in comparisons for name in (comparison.method, comparison.baseline)
+    }
+    rows = {
+        result.method: result
+        for result in results
+        if result.ended is None and result.method in compared
+    }
     if fixed or not rows:
         return []
     return [
@@ -302,26 +314,26 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
     if not comparisons:
         return []
     notes = []
-    names = list(dict.fromkeys(one.baseline for one in comparisons))
+    names = list(dict.fromkeys(comparison.baseline for comparison in comparisons))
     baseline = names[0] if len(names) == 1 else f"{recipe.baseline} at the same point of the axes"
-    tested = [one for one in comparisons if one.p is not None]
+    tested = [comparison for comparison in comparisons if comparison.p is not None]
     if tested:
-        own = [one for one in tested if not one.same_as]
-        first = sum(one.in_family for one in own)
+        distinct = [comparison for comparison in tested if not comparison.same_as]
+        first = sum(comparison.in_family for comparison in distinct)
         notes.append(
             f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items, after Holm's "
-            f"correction for {first} in {' or '.join(recipe.primary)} and {len(own) - first} in other metrics; "
+            f"correction for {first} in {' or '.join(recipe.primary)} and {len(distinct) - first} in other metrics; "
             f"{EQUAL}: not shown to differ, which is no proof of equality"
         )
-    if any(one.lopsided for one in tested):
+    if any(comparison.lopsided for comparison in tested):
         notes.append(
             f"{LOPSIDED} the row or its baseline is close to the lowest or highest score, where p < {LEVEL} comes too "
             "easily"
         )
     few: dict[str, list[str]] = {}
-    for one in comparisons:
-        if one.no_verdict == TOO_FEW_RUNS and not one.no_trees:
-            few.setdefault(one.method, []).append(one.metric)
+    for comparison in comparisons:
+        if comparison.no_verdict == TOO_FEW_RUNS and not comparison.no_trees:
+            few.setdefault(comparison.method, []).append(comparison.metric)
     for metrics in dict.fromkeys(map(tuple, few.values())):
         rows = [name for name, of_row in few.items() if tuple(of_row) == metrics]
         notes.append(
@@ -338,9 +350,9 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
 def _same_notes(tested: Sequence[Comparison]) -> list[str]:
     """A note for all metrics that judge the outputs of some rows as another one does."""
     same: dict[tuple[str, str], list[str]] = {}
-    for one in tested:
-        if one.same_as:
-            same.setdefault((one.metric, one.same_as), []).append(one.method)
+    for comparison in tested:
+        if comparison.same_as:
+            same.setdefault((comparison.metric, comparison.same_as), []).append(comparison.method)
     groups: dict[tuple[str, str], list[str]] = {}
     for (metric, other), rows in same.items():
         groups.setdefault((other, ", ".join(rows)), []).append(metric)
@@ -377,13 +389,13 @@ def comparison_table(comparisons: Iterable[Comparison], title: str = DIFFERENCES
     return Table(title, COMPARISON_HEADER, list(map(comparison_cells, comparisons)))
 
 
-def comparison_cells(one: Comparison) -> list[str]:
+def comparison_cells(test: Comparison) -> list[str]:
     """A line of the table; what there is no verdict on is a dash."""
     return [
-        one.method, one.baseline, one.metric, "–" if one.no_trees else f"{one.difference:+.2f}", one.interval,
-        _p(one.shown_p) + (LOPSIDED if one.lopsided and one.shown_p is not None else ""),
-        f"{one.runs[0]} and {one.runs[1]}", counted(one.items, one.lines),
-        "–" if one.smallest is None else f"{one.smallest:.2f}", _p(one.checkpoint_p),
+        test.method, test.baseline, test.metric, "–" if test.no_trees else f"{test.difference:+.2f}", test.interval,
+        _p(test.shown_p) + (LOPSIDED if test.lopsided and test.shown_p is not None else ""),
+        f"{test.runs[0]} and {test.runs[1]}", counted(test.items, test.lines),
+        "–" if test.smallest is None else f"{test.smallest:.2f}", _p(test.checkpoint_p),
     ]  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def completed(result: Result, known: Mapping[str, str]) -> Result:
     return replace(result, ended=ended, seconds=dict(seconds))
 
 
-def join(parts: Sequence[Part]) -> Part:
+def join(studies: Sequence[Part]) -> Part:
     """Parts with different rows, or studies of different tasks, as one study.
 
     Studies with the same rows and one test set each, which is another in each, are columns of a map, named after
@@ -119,26 +119,26 @@ def join(parts: Sequence[Part]) -> Part:
         InputError: if two parts have the same row, a test set differs between parts, or nothing says
             what a row is compared with.
     """
-    parts, paths = _columns(parts), dict[str, Path]()
-    for part in parts:
-        for row, path in part.paths.items():
+    studies, paths = _columns(studies), dict[str, Path]()
+    for study in studies:
+        for row, path in study.paths.items():
             if row in paths:
                 cause = f"has runs of {row}, as {paths[row]} has"
                 raise InputError(path, None, cause, "give parts with different rows")
             paths[row] = path
-    for number, part in enumerate(parts):
-        for other in parts[:number]:
-            _check(part, other)
-    budgets = [part.stored.budget for part in parts]
-    for part, budget in zip(parts, budgets, strict=True):
+    for number, study in enumerate(studies):
+        for other in studies[:number]:
+            _check(study, other)
+    budgets = [study.stored.budget for study in studies]
+    for study, budget in zip(studies, budgets, strict=True):
         if budget != budgets[0]:
-            path = next(iter(part.paths.values()))
+            path = next(iter(study.paths.values()))
             cause = f"is of a study with budget: {budget}, others with budget: {budgets[0]}"
             remedy = "give parts of one budget, or each alone"
             raise InputError(path, None, cause, remedy)
-    given = [row for part in parts for row in part.stored.rows]
-    results = [result for part in parts for result in part.results]
-    scored = {(run.row, run.metric) for part in parts for run in part.stored.runs}
+    given = [row for study in studies for row in study.stored.rows]
+    results = [result for study in studies for result in study.results]
+    scored = {(run.row, run.metric) for study in studies for run in study.stored.runs}
     rows = [
         row
         for name in dict.fromkeys(row.test_set for row in given)
@@ -147,46 +147,46 @@ def join(parts: Sequence[Part]) -> Part:
         )
     ]
     stored = replace(
-        parts[0].stored,
-        score=_all(part.stored.score for part in parts),
-        primary=_all(part.stored.primary for part in parts),
-        seeds=_all(part.stored.seeds for part in parts),
+        studies[0].stored,
+        score=_all(study.stored.score for study in studies),
+        primary=_all(study.stored.primary for study in studies),
+        seeds=_all(study.stored.seeds for study in studies),
         rows=tuple(rows),
-        copies={name: text for part in parts for name, text in part.stored.copies.items()},
-        runs=_all(part.stored.runs for part in parts),
-        categories=_all(part.stored.categories for part in parts),
-        outputs=_all(part.stored.outputs for part in parts),
+        copies={name: text for study in studies for name, text in study.stored.copies.items()},
+        runs=_all(study.stored.runs for study in studies),
+        categories=_all(study.stored.categories for study in studies),
+        outputs=_all(study.stored.outputs for study in studies),
     )
     return Part(paths, stored, results)
 
 
-def _columns(parts: Sequence[Part]) -> Sequence[Part]:
+def _columns(studies: Sequence[Part]) -> Sequence[Part]:
     """The parts; if several have the same rows over different data, each with the name of its folder as test set.
 
     A study of one task has no strongest plain row: its baseline, fixed beforehand, stands there.
     """
-    alone = [part for part in parts if not any(row.test_set for row in part.stored.rows)]
-    rows = [row for part in alone for row in part.paths]
-    data = [_test_sets(part).get("") for part in alone]
+    alone = [study for study in studies if not any(row.test_set for row in study.stored.rows)]
+    rows = [row for study in alone for row in study.paths]
+    data = [_test_sets(study).get("") for study in alone]
     if (
-        len(alone) < len(parts)
+        len(alone) < len(studies)
         or len(set(rows)) == len(rows)
-        or any(one == other for at, one in enumerate(data) for other in data[:at])
+        or any(test_sets == earlier for at, test_sets in enumerate(data) for earlier in data[:at])
     ):
-        return parts
-    return [_column(part, _task(part)) for part in parts]
+        return studies
+    return [_column(study, _task(study)) for study in studies]
 
 
-def _task(part: Part) -> str:
+def _task(study: Part) -> str:
     """The name of a part's folder, or of the study's folder that its tables are in."""
-    folder = next(iter(part.paths.values())).resolve().parent
+    folder = next(iter(study.paths.values())).resolve().parent
     return (folder.parent if folder.name == TABLES else folder).name
 
 
-def _column(part: Part, task: str) -> Part:
+def _column(study: Part, task: str) -> Part:
     """A part whose rows stand on the test set of a task, as those of an axis do."""
     point = f"{TASK}={task}"
-    names = {row: f"{row}-{point}" for row in part.paths} | {"": ""}
+    names = {row: f"{row}-{point}" for row in study.paths} | {"": ""}
 
     def column(row: ItemRow) -> ItemRow:
         return replace(
@@ -200,39 +200,39 @@ def _column(part: Part, task: str) -> Part:
         )  # fmt: skip
 
     stored = replace(
-        part.stored,
-        rows=tuple(map(column, part.stored.rows)),
-        runs=tuple(replace(run, row=names[run.row]) for run in part.stored.runs),
+        study.stored,
+        rows=tuple(map(column, study.stored.rows)),
+        runs=tuple(replace(run, row=names[run.row]) for run in study.stored.runs),
     )
-    results = [replace(result, method=names[result.method]) for result in part.results]
-    return Part({names[row]: path for row, path in part.paths.items()}, stored, results)
+    results = [replace(result, method=names[result.method]) for result in study.results]
+    return Part({names[row]: path for row, path in study.paths.items()}, stored, results)
 
 
 def _all(groups: Iterable[Iterable[Value]]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(value for group in groups for value in group))
 
 
-def _check(part: Part, other: Part) -> None:
+def _check(study: Part, other: Part) -> None:
     """Refuse test sets that are not the same in both."""
-    ours, theirs = _test_sets(part), _test_sets(other)
+    ours, theirs = _test_sets(study), _test_sets(other)
     for name in ours:
         if name in theirs and not ours[name] & theirs[name]:
             where = f" on {name}" if name else ""
-            path = next(iter(part.paths.values()))
+            path = next(iter(study.paths.values()))
             cause = f"has scores{where} of other data, or another primary metric, than "
             cause += str(next(iter(other.paths.values())))
             raise InputError(path, None, cause, "give parts of one study over the same data")
-    _check_lines(part, other)
+    _check_lines(study, other)
 
 
-def _check_lines(part: Part, other: Part) -> None:
+def _check_lines(study: Part, other: Part) -> None:
     """Refuse metrics that count other lines of a test set in another part, or have them in other categories."""
-    ours, theirs = _lines(part), _lines(other)
+    ours, theirs = _lines(study), _lines(other)
     for (test_set, metric), lines in ours.items():
         pairs = zip(lines, theirs.get((test_set, metric), lines), strict=True)
         if any("" not in pair and len(set(pair)) > 1 for pair in pairs):
             where = f" on {test_set}" if test_set else ""
-            path, than = (next(iter(one.paths.values())) for one in (part, other))
+            path, than = (next(iter(side.paths.values())) for side in (study, other))
             cause = (
                 f"has {metric}{where} of other lines, or of other categories of lines, than {than}"
             )
@@ -242,40 +242,40 @@ def _check_lines(part: Part, other: Part) -> None:
             raise InputError(path, None, cause, remedy)
 
 
-def _lines(part: Part) -> dict[tuple[str, str], tuple[str, ...]]:
+def _lines(study: Part) -> dict[tuple[str, str], tuple[str, ...]]:
     """By test set and metric how many lines are counted, hashes of which, and their categories; "" for unknown.
 
     Those that training does not have differ between rows, see `_compared_anew`.
     """
-    test_sets = {row.row: row.test_set for row in part.stored.rows}
-    sizes = {result.key: result.n for result in part.results}
+    test_sets = {row.row: row.test_set for row in study.stored.rows}
+    sizes = {result.key: result.n for result in study.results}
     return {
         (test_sets.get(run.row, ""), run.metric): (
             str(sizes.get((run.row, run.seed, run.metric), "")),
             run.counted,
             run.categories,
         )
-        for run in part.stored.runs
+        for run in study.stored.runs
         if UNSEEN not in run.metric
     }
 
 
-def _test_sets(part: Part) -> dict[str, set[tuple[str, int, str]]]:
+def _test_sets(study: Part) -> dict[str, set[tuple[str, int, str]]]:
     """Of each test set hashes of its data, its lines and its primary metric."""
-    rows = {row.row: row for row in part.stored.rows}
-    found: dict[str, set[tuple[str, int, str]]] = {}
-    for result in part.results:
+    rows = {row.row: row for row in study.stored.rows}
+    test_sets: dict[str, set[tuple[str, int, str]]] = {}
+    for result in study.results:
         row = rows[result.method]
         if result.metric == row.primary:
             facts = (result.data_sha256, result.n, row.primary)
-            found.setdefault(row.test_set, set()).add(facts)
-    return found
+            test_sets.setdefault(row.test_set, set()).add(facts)
+    return test_sets
 
 
-def only_comparable(part: Part, may_compare: Comparable) -> tuple[Part, list[str]]:
+def only_comparable(study: Part, may_compare: Comparable) -> tuple[Part, list[str]]:
     """A part without comparisons of rows that may not be compared, and the names of these rows."""
     rows = []
-    for row in part.stored.rows:
+    for row in study.stored.rows:
         if row.baseline and not may_compare(row.row, row.baseline):
             row = replace(row, baseline="", tested=())
         if row.strongest not in ("", row.row) and not may_compare(row.row, row.strongest):
@@ -284,8 +284,8 @@ def only_comparable(part: Part, may_compare: Comparable) -> tuple[Part, list[str
             row, other_code=tuple(name for name in row.controls if not may_compare(row.row, name))
         )
         rows.append(row)
-    apart = [row.row for row, was in zip(rows, part.stored.rows, strict=True) if row != was]
-    return replace(part, stored=replace(part.stored, rows=tuple(rows))), apart
+    apart = [row.row for row, was in zip(rows, study.stored.rows, strict=True) if row != was]
+    return replace(study, stored=replace(study.stored, rows=tuple(rows))), apart
 
 
 def _compared_anew(
@@ -348,13 +348,13 @@ class StoredLines:
         InputError: if the file holds others than the results.
     """
 
-    def __init__(self, part: Part) -> None:
-        self.paths, self.stored = part.paths, part.stored
-        self.sizes = {result.key: result.n for result in part.results}
-        self.some = next(iter(part.paths.values()), Path(ITEMS_FILE))
-        self.kinds = {kind.name: kind for kind in part.stored.categories}
+    def __init__(self, study: Part) -> None:
+        self.paths, self.stored = study.paths, study.stored
+        self.sizes = {result.key: result.n for result in study.results}
+        self.some = next(iter(study.paths.values()), Path(ITEMS_FILE))
+        self.kinds = {kind.name: kind for kind in study.stored.categories}
         self.runs: dict[Pair, dict[int, ItemRun]] = {}
-        for run in part.stored.runs:
+        for run in study.stored.runs:
             known = self.runs.setdefault((run.row, run.metric), {})
             if (run.row, run.seed, run.metric) not in self.sizes or run.seed in known:
                 raise self._refused(run, f"which {RESULTS_FILE} lacks, or has them twice")
@@ -363,10 +363,10 @@ class StoredLines:
             if run.categories and run.categories not in self.kinds:
                 raise self._refused(run, "whose categories are lacking")
             known[run.seed] = run
-        for name, metric in (pair for row in part.stored.rows for pair in row.compared()):
+        for name, metric in (pair for row in study.stored.rows for pair in row.compared()):
             if (name, metric) not in self.runs:
                 cause = f"lacks the scores of {name} in {metric}"
-                raise InputError(part.paths.get(name, self.some), None, cause, REMEDY)
+                raise InputError(study.paths.get(name, self.some), None, cause, REMEDY)
 
     def seeds(self, row: str, metric: str) -> list[int]:
         """As of `LineStatistics`."""
@@ -395,10 +395,10 @@ class StoredLines:
             return NO_CATEGORIES
         kind = self.kinds[run.categories]
         try:
-            places = unpack(kind.places, self.sizes[row, seed, metric], 1)[:, 0].astype(np.intp)
+            indices = unpack(kind.places, self.sizes[row, seed, metric], 1)[:, 0].astype(np.intp)
         except ValueError as error:
             raise self._refused(run, f"whose categories are damaged: {error}") from None
-        return kind.names, places
+        return kind.names, indices
 
     def refused(self, row: str, seed: int, metric: str, why: str) -> InputError:
         """As of `LineStatistics`."""
@@ -423,28 +423,28 @@ def tables_again(
     Raises:
         InputError: if one of the files is damaged, or they do not go together.
     """
-    parts = [read_part(path) for path in paths]
-    part, folder = parts[0] if len(parts) == 1 else join(parts), out or paths[0].parent
-    same, apart = only_comparable(part, comparable(part.results))
-    part = part if mix_versions else same
+    studies = [read_part(path) for path in paths]
+    study, folder = studies[0] if len(studies) == 1 else join(studies), out or paths[0].parent
+    same, apart = only_comparable(study, comparable(study.results))
+    study = study if mix_versions else same
     stored, scores = (
-        part.stored,
-        ItemScores(StoredLines(part), part.results, part.stored.budget == FIXED),
+        study.stored,
+        ItemScores(StoredLines(study), study.results, study.stored.budget == FIXED),
     )
     comparisons = compare(scores, stored.rows, stored.score, len(stored.seeds))
     table = StudyTable(
-        part.results[0].recipe if part.results else "",
+        study.results[0].recipe if study.results else "",
         stored.score,
         tuple(
             make_row(
-                row.row, row.primary, stored.score, len(stored.seeds), part.results, comparisons
+                row.row, row.primary, stored.score, len(stored.seeds), study.results, comparisons
             )
             for row in stored.rows
         ),
         (
             *((_code_note(apart, mix_versions),) if apart else ()),
-            *unknown_endings(part.results, comparisons, scores.fixed),
-            *unequal_notes(part.results, _across_parts(part)),
+            *unknown_endings(study.results, comparisons, scores.fixed),
+            *unequal_notes(study.results, _across_parts(study)),
         ),
         (),
         tuple(comparisons),
@@ -456,7 +456,7 @@ def tables_again(
     lines = lines_by_row({row.row: Domain(row.test_set, row.system) for row in stored.rows})
     sections = [
         map_section(scores, stored.rows),
-        worth_section(scores, stored.rows, part.results),
+        worth_section(scores, stored.rows, study.results),
         category_section(score_categories(scores, stored.rows, stored.score)),
     ]
     console = make_console()
@@ -465,7 +465,7 @@ def tables_again(
         print_line(console, line)
     begun = (folder / "table.csv").is_file()  # by this command; else what lies there is not of it
     texts = {"table.csv": table_csv(table)}
-    texts |= {name: csv_text(rows) for one in sections for name, rows in one.tables.items()}
+    texts |= {name: csv_text(rows) for section in sections for name, rows in section.tables.items()}
     for name, text in texts.items():
         write_text(folder / name, text)
         print_line(console, f"table: {folder / name}")
@@ -492,12 +492,12 @@ def _stale(folder: Path, stems: Sequence[str], written: Container[str]) -> Itera
             yield from (folder / f"{stem}.{suffix}" for suffix in FORMATS)
 
 
-def _across_parts(part: Part) -> dict[str, str]:
+def _across_parts(study: Part) -> dict[str, str]:
     """By row its baseline, where they are of different parts."""
     return {
         row.row: row.baseline
-        for row in part.stored.rows
-        if row.baseline and part.paths[row.row] != part.paths[row.baseline]
+        for row in study.stored.rows
+        if row.baseline and study.paths[row.row] != study.paths[row.baseline]
     }
 
 

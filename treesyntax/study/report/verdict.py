@@ -31,11 +31,11 @@ def make_verdict(
         lines: how rows are drawn, see :func:`treesyntax.study.report.curves.lines_of`.
         notes: below the figure.
     """
-    primary = [one for one in comparisons if one.primary]
+    primary = [comparison for comparison in comparisons if comparison.primary]
     if not primary:
         return None
     section = Section("verdict", "Verdict", verdict_text(comparisons), notes=[*notes])
-    section.lines = [sentence(one) for one in primary if one.conclusion]
+    section.lines = [sentence(comparison) for comparison in primary if comparison.conclusion]
     if (figure := draw_verdict(primary, lines)) is not None:
         section.draw("verdict", figure, verdict_numbers(primary), verdict_caption(primary))
     return section
@@ -43,31 +43,37 @@ def make_verdict(
 
 def verdict_text(comparisons: Sequence[Comparison]) -> str:
     """The rows with each conclusion in their primary metric, each with the other metrics that say otherwise."""
-    concluded = [(one, one.conclusion) for one in comparisons if one.primary and one.conclusion]
+    concluded = [
+        (comparison, comparison.conclusion)
+        for comparison in comparisons
+        if comparison.primary and comparison.conclusion
+    ]
     texts = []
     for word in in_order([conclusion.word for _, conclusion in concluded]):
-        for text in dict.fromkeys(str(own) for _, own in concluded if own.word == word):
-            rows = [one for one, own in concluded if str(own) == text]
-            for metric in dict.fromkeys(one.metric for one in rows):
+        for text in dict.fromkeys(
+            str(conclusion) for _, conclusion in concluded if conclusion.word == word
+        ):
+            rows = [comparison for comparison, conclusion in concluded if str(conclusion) == text]
+            for metric in dict.fromkeys(comparison.metric for comparison in rows):
                 names = [
-                    one.method + _otherwise(one, comparisons)
-                    for one in rows
-                    if one.metric == metric
+                    comparison.method + _otherwise(comparison, comparisons)
+                    for comparison in rows
+                    if comparison.metric == metric
                 ]
                 no_proof = ", which is no proof of equality" * (word == NOT_SHOWN)
                 texts.append(f"{text.capitalize()} on {metric}{no_proof}: {', '.join(names)}.")
     return " ".join(texts)
 
 
-def _otherwise(one: Comparison, comparisons: Sequence[Comparison]) -> str:
+def _otherwise(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:
     """The differences of a row in other metrics that hold and are not what its primary metric says."""
     others = [
         f"{other.difference:+.2f} {SIGNIFICANT} on {other.metric}"
         for other in comparisons
-        if (other.method, other.baseline) == (one.method, one.baseline)
+        if (other.method, other.baseline) == (comparison.method, comparison.baseline)
         and other.significant
         and not other.primary
-        and not (one.significant and one.better == other.better)
+        and not (comparison.significant and comparison.better == other.better)
     ]
     if not others:
         return ""
@@ -77,8 +83,8 @@ def _otherwise(one: Comparison, comparisons: Sequence[Comparison]) -> str:
 
 def verdict_caption(primary: Sequence[Comparison]) -> str:
     """How to read the figure."""
-    tested = sum(one.in_family and one.p is not None for one in primary)
-    controls = " Grey: controls." if any(one.control_of for one in primary) else ""
+    tested = sum(comparison.in_family and comparison.p is not None for comparison in primary)
+    controls = " Grey: controls." if any(comparison.control_of for comparison in primary) else ""
     return (
         f"Difference of each row to its baseline in {_metrics(primary)}, with its 95 % interval. Filled: shown to "
         f"differ, after Holm's correction for {tested} row{'s' * (tested != 1)}.{controls} Intervals are not corrected."
@@ -93,30 +99,32 @@ def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
     """
     from matplotlib.figure import Figure
 
-    if all(one.p is None for one in primary):
+    if all(comparison.p is None for comparison in primary):
         return None
     figure = Figure(figsize=(7, 0.9 + 0.32 * len(primary)), layout="constrained")
     panel = figure.subplots()
     panel.axvline(0, color="0.2", linewidth=1)
-    for place, one in enumerate(primary):
-        if one.conclusion:
+    for position, comparison in enumerate(primary):
+        if comparison.conclusion:
             side: dict[str, Any] = {
                 "transform": panel.get_yaxis_transform(),
                 "va": "center",
                 "fontsize": 8,
             }
-            panel.text(1.02, place, str(one.conclusion), **side)
-        if one.p is None:
+            panel.text(1.02, position, str(comparison.conclusion), **side)
+        if comparison.p is None:
             continue
-        colour = CONTROL if one.control_of else lines[one.method]["color"]
-        if one.low is not None and one.high is not None:
-            panel.hlines(place, one.low, one.high, color=colour, linewidth=2)
-        fill = colour if one.significant and one.in_family else "white"
-        panel.plot(one.difference, place, "o", color=colour, markerfacecolor=fill, markersize=7)
+        colour = CONTROL if comparison.control_of else lines[comparison.method]["color"]
+        if comparison.low is not None and comparison.high is not None:
+            panel.hlines(position, comparison.low, comparison.high, color=colour, linewidth=2)
+        fill = colour if comparison.significant and comparison.in_family else "white"
+        panel.plot(
+            comparison.difference, position, "o", color=colour, markerfacecolor=fill, markersize=7
+        )
     panel.set_yticks(range(len(primary)), _labels(primary))
     panel.set_ylim(len(primary) - 0.5, -0.5)
-    lower = {one.lower_is_better for one in primary}
-    ways = [": ← better, worse →" if one else ": ← worse, better →" for one in lower]
+    lower = {comparison.lower_is_better for comparison in primary}
+    ways = [": ← better, worse →" if is_lower else ": ← worse, better →" for is_lower in lower]
     better = ways[0] if len(ways) == 1 else ""
     panel.set_xlabel(f"difference in {_metrics(primary)} (points){better}")
     plain_panel(panel, "x")
@@ -126,17 +134,17 @@ def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
 
 
 def _metrics(primary: Sequence[Comparison]) -> str:
-    return " or ".join(dict.fromkeys(one.metric for one in primary))
+    return " or ".join(dict.fromkeys(comparison.metric for comparison in primary))
 
 
 def _labels(primary: Sequence[Comparison]) -> list[str]:
     """The rows, with their baselines where these are several, and the runs where they are too few."""
-    several = len({one.baseline for one in primary}) > 1
+    several = len({comparison.baseline for comparison in primary}) > 1
     return [
-        one.method
-        + (f" − {one.baseline}" if several else "")
-        + (f" ({min(one.runs)} of {one.seeds} runs)" if one.p is None else "")
-        for one in primary
+        comparison.method
+        + (f" − {comparison.baseline}" if several else "")
+        + (f" ({min(comparison.runs)} of {comparison.seeds} runs)" if comparison.p is None else "")
+        for comparison in primary
     ]
 
 
@@ -144,7 +152,7 @@ def verdict_numbers(primary: Sequence[Comparison]) -> list[dict[str, Any]]:
     """Everything in the figure as plain values."""
     names = ("method", "baseline", "metric", "difference", "low", "high", "holm_p", "significant")
     return [
-        {name: getattr(one, name) for name in names}
-        | {"conclusion": one.conclusion and asdict(one.conclusion)}
-        for one in primary
+        {name: getattr(comparison, name) for name in names}
+        | {"conclusion": comparison.conclusion and asdict(comparison.conclusion)}
+        for comparison in primary
     ]

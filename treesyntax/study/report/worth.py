@@ -74,7 +74,7 @@ class RowWorth:
             for point in zip(*curve, strict=True):
                 pairs, score, low, high, runs = point
                 shown = name == self.row and not self.without
-                times = [one for one in self.times if one.pairs == pairs and shown]
+                times = [factor for factor in self.times if factor.pairs == pairs and shown]
                 factors = [times[0].times, times[0].low, times[0].high] if times else [""] * 3
                 of = self.baseline if name == self.row else ""
                 lines.append([name, self.metric, pairs, score, low, high, runs, of, *factors])
@@ -100,27 +100,32 @@ def find_worth(
         else:
             few.setdefault(curve, []).append(f"{row.row} with {runs} of {FEWEST_RUNS} runs")
     curve_of = {row.row: (row.test_set, row.curve) for row in rows}
-    found = []
-    for group, own in groups.items():
-        bases = {curve_of[row.baseline] for row in own.values() if row.baseline in curve_of}
-        other = groups.get(next(iter(bases)), {}) if len(bases) == 1 else {}
-        if len(other) < 2:
+    row_worths = []
+    for group, row_points in groups.items():
+        bases = {curve_of[row.baseline] for row in row_points.values() if row.baseline in curve_of}
+        baseline_points = groups.get(next(iter(bases)), {}) if len(bases) == 1 else {}
+        if len(baseline_points) < 2:
             continue
-        first, metric = next(iter(other.values())), next(iter(own.values())).primary
+        first, metric = (
+            next(iter(baseline_points.values())),
+            next(iter(row_points.values())).primary,
+        )
         tables = [
             {size: scores.table(row.row, first.row, metric) for size, row in side.items()}
-            for side in (own, other)
+            for side in (row_points, baseline_points)
         ]
         lower = plain_name(metric) in LOWER_IS_BETTER
         copies = scores.copies(first.row, metric)
         worth = data_worth(tables[0], tables[1], copies, lower_is_better=lower)
         names = (group[1], next(iter(bases))[1])
-        without = _still_learning(scores, (own, other), metric) or _at_an_end(worth, metric)
+        without = _still_learning(scores, (row_points, baseline_points), metric) or _at_an_end(
+            worth, metric
+        )
         left_out = [text for curve in (group, next(iter(bases))) for text in few.get(curve, ())]
-        found.append(RowWorth(
+        row_worths.append(RowWorth(
             *names, metric, worth.row, worth.baseline, worth.times, without, tuple(left_out)
         ))  # fmt: skip
-    return found
+    return row_worths
 
 
 def _still_learning(scores: ItemScores, sides: Sequence[Mapping[int, ItemRow]], metric: str) -> str:
@@ -155,31 +160,31 @@ def _pairs(results: Sequence[Result]) -> dict[str, int]:
     return pairs
 
 
-def worth_lines(found: Sequence[RowWorth]) -> list[str]:
+def worth_lines(row_worths: Sequence[RowWorth]) -> list[str]:
     """What each row is worth at its fewest pairs, where its baseline has most data left to catch up."""
     lines = []
-    for one in found:
-        begin = f"{one.row} with {one.times[0].pairs:,} pairs: {one.baseline}"
+    for row_worth in row_worths:
+        begin = f"{row_worth.row} with {row_worth.times[0].pairs:,} pairs: {row_worth.baseline}"
         lines.append(
-            f"{begin} is not compared, {one.without}"
-            if one.without
-            else f"{begin} needs {one.times[0]}"
+            f"{begin} is not compared, {row_worth.without}"
+            if row_worth.without
+            else f"{begin} needs {row_worth.times[0]}"
         )
-        if one.left_out:
-            lines.append(f"Not in these curves: {', '.join(one.left_out)}")
+        if row_worth.left_out:
+            lines.append(f"Not in these curves: {', '.join(row_worth.left_out)}")
     return list(dict.fromkeys(lines))
 
 
-def draw_worth(found: Sequence[RowWorth]) -> Figure:
+def draw_worth(row_worths: Sequence[RowWorth]) -> Figure:
     """Score by training pairs on a logarithmic axis, with 95 % intervals; at least one row."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     figure = Figure(figsize=(6, 3.8), layout="constrained")
     panel = figure.subplots()
-    curves: Mapping[str, Curve] = {one.baseline: one.other for one in found} | {
-        one.row: one.curve for one in found
-    }
+    curves: Mapping[str, Curve] = {
+        row_worth.baseline: row_worth.other for row_worth in row_worths
+    } | {row_worth.row: row_worth.curve for row_worth in row_worths}
     for number, (name, curve) in enumerate(curves.items()):
         style: dict[str, Any] = line_of(number)
         panel.fill_between(curve.pairs, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0)  # fmt: skip
@@ -190,7 +195,7 @@ def draw_worth(found: Sequence[RowWorth]) -> Figure:
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     panel.set_xlabel("training pairs")
-    panel.set_ylabel(" or ".join(dict.fromkeys(one.metric for one in found)))
+    panel.set_ylabel(" or ".join(dict.fromkeys(row_worth.metric for row_worth in row_worths)))
     plain_panel(panel)
     panel.legend(frameon=False)
     return figure

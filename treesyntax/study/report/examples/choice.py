@@ -69,18 +69,18 @@ class Examples(NamedTuple):
 
 def choose_examples(outputs: Outputs, verdicts: Verdicts) -> list[Examples]:
     """For each row with another than its baseline right, the lines that tell the two most apart."""
-    recipe, found = outputs.plan.recipe, []
+    recipe, pairs = outputs.plan.recipe, []
     for method in recipe.methods:
         baseline = recipe.baseline_of(method)
         if baseline and {method.name, baseline.name} <= verdicts.letters.keys():
-            found.append(_of_pair(outputs, verdicts, method, baseline))
-    return [one for one in found if one.shown]
+            pairs.append(_of_pair(outputs, verdicts, method, baseline))
+    return [pair for pair in pairs if pair.shown]
 
 
 def _of_pair(outputs: Outputs, verdicts: Verdicts, method: Method, baseline: Method) -> Examples:
-    own, other = (_shares(verdicts, row) for row in (method, baseline))
+    row_shares, baseline_shares = (_shares(verdicts, row) for row in (method, baseline))
     only = [sum(a == 1 and b == 0 for a, b in zip(*pair, strict=True))
-            for pair in ((own, other), (other, own))]  # fmt: skip
+            for pair in ((row_shares, baseline_shares), (baseline_shares, row_shares))]  # fmt: skip
     heading = (
         f"{method.name} and {baseline.name} (lines that every run of one has right and none of the "
         f"other: {only[0]} and {only[1]})"
@@ -88,7 +88,8 @@ def _of_pair(outputs: Outputs, verdicts: Verdicts, method: Method, baseline: Met
     shown = [
         _example(outputs, verdicts, line, (better, worse))
         for better, worse, first, second in (
-            (method, baseline, own, other), (baseline, method, other, own)
+            (method, baseline, row_shares, baseline_shares),
+            (baseline, method, baseline_shares, row_shares),
         )
         for line in _lines(outputs, baseline, first, second)
     ]  # fmt: skip
@@ -106,7 +107,9 @@ def _lines(
 ) -> list[int]:
     """The lines with the largest difference, short ones first, each pair of source and reference once."""
     references, sources = outputs.references(baseline.name), outputs.sources(baseline.name)
-    gaps = [one - other for one, other in zip(better, worse, strict=True)]
+    gaps = [
+        better_share - worse_share for better_share, worse_share in zip(better, worse, strict=True)
+    ]
     order = sorted(range(len(gaps)), key=lambda line: (-gaps[line], len(references[line])))
     chosen: dict[object, int] = {}
     for line in order:
@@ -134,13 +137,13 @@ def _example(
         for text in (output, reference)
     ]
     outlines, note = _outlines(trees[0], trees[1], notation, wrong.name)
-    place = None if outlines else first_token(output, reference)
+    position = None if outlines else first_token(output, reference)
     heading = (
         f"Line {line + 1}: right in {_runs(verdicts, better, line)}, "
         f"wrong in {_runs(verdicts, worse, line, False)}"
     )
-    texts = (("source", clipped(shown_source(source))), ("reference", clipped(reference, place)),
-             (f"{wrong.name}, wrong", clipped(output, place) if output.strip() else Marked("", "empty")),
+    texts = (("source", clipped(shown_source(source))), ("reference", clipped(reference, position)),
+             (f"{wrong.name}, wrong", clipped(output, position) if output.strip() else Marked("", "empty")),
              (f"{right.name}, right", clipped(good)))  # fmt: skip
     letter = verdicts.letters[worse.name][wrong.seed][line]
     said = "; ".join(filter(None, (KINDS.get(letter, ""), note)))
@@ -175,42 +178,44 @@ def _token(text: str) -> str:
 def first_token(output: str, reference: str) -> int:
     """The index of the first token in which two lines differ."""
     pairs = zip_longest(output.split(), reference.split())
-    return next((place for place, (one, other) in enumerate(pairs) if one != other), 0)
+    return next((index for index, (token, expected) in enumerate(pairs) if token != expected), 0)
 
 
-def clipped(text: str, place: int | None = None) -> Marked:
+def clipped(text: str, position: int | None = None) -> Marked:
     """The tokens of a line around the one that is marked."""
     tokens = text.split()
-    middle = AROUND if place is None else place
+    middle = AROUND if position is None else position
     low = max(0, middle - AROUND)
     shown = [_token(token) for token in tokens[low : middle + AROUND + 1]]
     before, after = [ELLIPSIS] * (low > 0), [ELLIPSIS] * (len(tokens) > middle + AROUND + 1)
-    if place is None:
+    if position is None:
         return Marked(" ".join([*before, *shown, *after]))
-    mark = shown[place - low] if place < len(tokens) else "(ends here)"
+    mark = shown[position - low] if position < len(tokens) else "(ends here)"
     return Marked(
-        " ".join([*before, *shown[: place - low]]),
+        " ".join([*before, *shown[: position - low]]),
         mark,
-        " ".join([*shown[place - low + 1 :], *after]),
+        " ".join([*shown[position - low + 1 :], *after]),
     )
 
 
 def _outlines(
-    found: Tree | None, wanted: Tree | None, notation: str, run: str
+    output: Tree | None, reference: Tree | None, notation: str, run: str
 ) -> tuple[tuple[tuple[str, tuple[Marked, ...]], ...], str]:
     """Both trees with their first difference, and in words where one of them has no node there."""
-    if found is None or wanted is None:
+    if output is None or reference is None:
         return (), ""
-    way = first_difference(found, wanted, notation)
+    way = first_difference(output, reference, notation)
     if not way:
         return (), ""
-    own, other = way[-1]
-    note = "the output lacks the marked node" if own is None else ""
-    note = "the reference has nothing in place of the marked node" if other is None else note
+    output_node, reference_node = way[-1]
+    note = "the output lacks the marked node" if output_node is None else ""
+    note = (
+        "the reference has nothing in place of the marked node" if reference_node is None else note
+    )
     above = way[-2:][0]
     outlines = (
-        ("reference", outline(wanted, other, above[1])),
-        (run, outline(found, own, above[0])),
+        ("reference", outline(reference, reference_node, above[1])),
+        (run, outline(output, output_node, above[0])),
     )
     return outlines, note
 

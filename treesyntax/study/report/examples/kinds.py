@@ -17,7 +17,7 @@ Difference = tuple[int | None, int | None]
 """A node of the output and the one in its place in the reference; None for none."""
 
 
-def first_difference(found: Tree, wanted: Tree, notation: str) -> list[Difference]:
+def first_difference(output: Tree, reference: Tree, notation: str) -> list[Difference]:
     """The first node, in preorder, in which an output differs from its reference, and the way to it.
 
     Below a label whose children may come in any order, equal subtrees are no difference wherever
@@ -29,17 +29,21 @@ def first_difference(found: Tree, wanted: Tree, notation: str) -> list[Differenc
     """
     unordered = CALCULI[notation].unordered if notation in CALCULI else frozenset()
     numbers: dict[object, int] = {}
-    codes = [_codes(tree, unordered, numbers) for tree in (found, wanted)]
-    below = [tree.children() for tree in (found, wanted)]
+    codes = [_codes(tree, unordered, numbers) for tree in (output, reference)]
+    below = [tree.children() for tree in (output, reference)]
     at: Difference | None = (0, 0) if codes[0][0] != codes[1][0] else None
     way = []
     while at is not None:
         way.append(at)
-        own, other = at
-        if own is None or other is None or found.labels[own] != wanted.labels[other]:
+        output_node, reference_node = at
+        if (
+            output_node is None
+            or reference_node is None
+            or output.labels[output_node] != reference.labels[reference_node]
+        ):
             break
-        children = [list(below[0][own]), list(below[1][other])]
-        if found.labels[own] in unordered:
+        children = [list(below[0][output_node]), list(below[1][reference_node])]
+        if output.labels[output_node] in unordered:
             children = [
                 _without(
                     mine, codes[side], [codes[1 - side][child] for child in children[1 - side]]
@@ -47,13 +51,17 @@ def first_difference(found: Tree, wanted: Tree, notation: str) -> list[Differenc
                 for side, mine in enumerate(children)
             ]
         pairs: Iterable[Difference] = zip_longest(children[0], children[1])
-        at = next((one for one in pairs if _differ(one, codes)), None)
+        at = next((pair for pair in pairs if _differ(pair, codes)), None)
     return way
 
 
 def _differ(pair: Difference, codes: list[list[int]]) -> bool:
-    own, other = pair
-    return own is None or other is None or codes[0][own] != codes[1][other]
+    output_node, reference_node = pair
+    return (
+        output_node is None
+        or reference_node is None
+        or codes[0][output_node] != codes[1][reference_node]
+    )
 
 
 def _without(children: list[int], codes: list[int], others: list[int]) -> list[int]:

@@ -50,7 +50,12 @@ def _fill_types(section: Section, verdicts: Verdicts) -> None:
     section.table = Table("", header, lines)
     names = ["row", "runs", "outputs", "right", *KINDS.values()]
     numbers = [
-        [row, len(verdicts.letters[row]), count.total(), *(count[one] for one in (RIGHT, *KINDS))]
+        [
+            row,
+            len(verdicts.letters[row]),
+            count.total(),
+            *(count[letter] for letter in (RIGHT, *KINDS)),
+        ]
         for row, count in counts.items()
     ]
     section.tables[TYPES_FILE] = [names, *numbers]
