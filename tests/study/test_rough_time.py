@@ -56,4 +56,4 @@ def test_other_sizes_are_not_known(tmp_path: Path):
     settings = ["train.batch-size=64", "train.max-update=1500"]
     plan = plan_of(tmp_path, *settings, "methods.stack_pe.arch=tree_stack_pe_base")
     assert how_long(plan, 2).startswith("how long is told once a training runs")
-    assert "minutes" in how_long(plan.part(["sequence"]), 2)
+    assert "minutes" in how_long(plan.of_rows(["sequence"]), 2)

@@ -83,7 +83,7 @@ def _run_of_recipe(file: Path, row: str | None, seed: int | None, out: Path) -> 
     if row is not None and row not in rows:
         raise unknown_name("row", row, rows, "--row:")
     seed = first.seed if seed is None else seed
-    runs = [run for run in plan.part([row or first.method.name]).runs if run.seed == seed]
+    runs = [run for run in plan.of_rows([row or first.method.name]).runs if run.seed == seed]
     if not runs:
         raise OptionError(f"--seed {seed}: the recipe has {', '.join(map(str, recipe.seeds))}")
     if (

@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     summary = summary_lines(data_summaries(plan.recipe))
     write_text(args.recipe, f"# {first}\n# {command}\n#\n# {_sizes(plan)}\n#\n{_rows(plan)}{text}")
     print("\n".join([*summary, ""]), end="")
-    print("\n".join(_told(args, plan, plan.part(rows), content["vars"], [first, command])))
+    print("\n".join(_told(args, plan, plan.of_rows(rows), content["vars"], [first, command])))
     return 0
 
 

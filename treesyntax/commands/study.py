@@ -172,7 +172,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     ]
     notes = [*filter(None, notes)]
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
-    part = plan.part(args.only) if args.only else plan
+    part = plan.of_rows(args.only) if args.only else plan
     trials = Trials(recipe, recipe.search, folder, args.only) if recipe.search else None
     # Tests bring programs of their own, which have flags of their own.
     checker = None if programs is None else ()
@@ -181,7 +181,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_folder(folder)
     if trials is not None:  # rows that have found their settings have them in what is shown
         plan = make_plan(trials.chosen())
-        part = plan.part(args.only) if args.only else plan
+        part = plan.of_rows(args.only) if args.only else plan
     options = _options(args, len(part.runs), plugins, programs)
     if args.gpus and programs is None and not args.dry_run:
         check_gpus(options.gpus)
@@ -236,7 +236,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             if not trials.settled:
                 return 1
             plan = make_plan(trials.chosen())
-            part = plan.part(trials.settled)
+            part = plan.of_rows(trials.settled)
         options = _on_cluster(options, args, folder, len(part.runs))
         failed = execute(plan, folder, options, args.mix_versions, part)
         return failed or not whole

@@ -171,7 +171,7 @@ def test_folders_of_controls_hold_no_slash(tmp_path: Path):
         step.name.count("/") for step in plan.steps if step.name.startswith(("tree", "binarize"))
     }
     assert names == {1}
-    assert plan.part(["tree/random"]).runs
+    assert plan.of_rows(["tree/random"]).runs
 
 
 def test_settings_that_a_search_found_for_a_control_are_laid_over_it(tmp_path: Path):

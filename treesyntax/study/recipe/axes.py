@@ -83,59 +83,61 @@ def read_axes(value: Any, recipe: Mapping[str, Any], check: Check) -> tuple[Axis
     axes = []
     owner: dict[str, str] = {}
     for name, content in check.mapping(value, "axes").items():
-        place = f"axes.{name}"
+        axis_key = f"axes.{name}"
         check.folder_name(name, f"the axis name {name!r}")
-        if not check.mapping(content, place):
-            raise check.error(place, "is empty; name at least one option, such as train.lr: [1, 2]")
+        if not check.mapping(content, axis_key):
+            raise check.error(
+                axis_key, "is empty; name at least one option, such as train.lr: [1, 2]"
+            )
         for option in content:
-            _check_option(option, place, recipe, check)
+            _check_option(option, axis_key, recipe, check)
             if (key := option_name(option)) in owner:
-                raise check.error(place, f"varies {option}, as {owner[key]} does")
-            owner[key] = place
-        axes.append(_axis(name, content, place, check))
+                raise check.error(axis_key, f"varies {option}, as {owner[key]} does")
+            owner[key] = axis_key
+        axes.append(_axis(name, content, axis_key, check))
     return tuple(axes)
 
 
-def _check_option(option: Any, place: str, recipe: Mapping[str, Any], check: Check) -> None:
-    parts = str(option).split(".")
-    inner = parts
-    if parts[0] == METHODS:
-        if len(parts) < 3 or parts[1] not in recipe[METHODS]:
+def _check_option(option: Any, axis_key: str, recipe: Mapping[str, Any], check: Check) -> None:
+    names = str(option).split(".")
+    inner = names
+    if names[0] == METHODS:
+        if len(names) < 3 or names[1] not in recipe[METHODS]:
             raise check.error(
-                place, f"varies {option}; the methods are {', '.join(recipe[METHODS])}"
+                axis_key, f"varies {option}; the methods are {', '.join(recipe[METHODS])}"
             )
-        inner = parts[2:]
+        inner = names[2:]
         if inner == [ARCH]:
             return
-    elif parts[0] == VARIABLES and len(parts) == 2:
-        if parts[1] not in recipe[VARIABLES]:
-            raise check.error(place, f"varies {option}, which is not a variable under vars")
+    elif names[0] == VARIABLES and len(names) == 2:
+        if names[1] not in recipe[VARIABLES]:
+            raise check.error(axis_key, f"varies {option}, which is not a variable under vars")
         return
     if len(inner) != 2 or inner[0] not in RESERVED:
         raise check.error(
-            place,
+            axis_key,
             f"varies {option!r}; an axis varies flags (binarize.FLAG, train.FLAG, generate.FLAG), "
             "variables (vars.NAME) or one method's flags and arch (methods.NAME.…); "
             "seeds are listed under seeds",
         )
 
 
-def _axis(name: str, content: Mapping[str, Any], place: str, check: Check) -> Axis:
+def _axis(name: str, content: Mapping[str, Any], axis_key: str, check: Check) -> Axis:
     labels: list[str] = []
     options: dict[str, tuple[Any, ...]] = {}
     for option, values in content.items():
         if not isinstance(values, list | dict) or not values:
             raise check.error(
-                place, f"gives {option} the values {values!r}; write a list, or {{label: value}}"
+                axis_key, f"gives {option} the values {values!r}; write a list, or {{label: value}}"
             )
-        labels = labels or _labels(values, f"{place}.{option}", check)
+        labels = labels or _labels(values, f"{axis_key}.{option}", check)
         if isinstance(values, dict):
             by_label = dict(
-                zip(_labels(values, f"{place}.{option}", check), values.values(), strict=True)
+                zip(_labels(values, f"{axis_key}.{option}", check), values.values(), strict=True)
             )
             if set(by_label) != set(labels):
                 raise check.error(
-                    place,
+                    axis_key,
                     f"has the values {', '.join(labels)} for {next(iter(options), option)} but "
                     f"{', '.join(by_label)} for {option}; options of one axis vary together",
                 )
@@ -144,25 +146,26 @@ def _axis(name: str, content: Mapping[str, Any], place: str, check: Check) -> Ax
             options[option] = tuple(values)
         if len(options[option]) != len(labels):
             raise check.error(
-                place,
+                axis_key,
                 f"has {len(labels)} values for {next(iter(options))} but {len(options[option])} "
                 f"for {option}; options of one axis vary together",
             )
     return Axis(name, tuple(labels), options)
 
 
-def _labels(values: Sequence[Any] | Mapping[Any, Any], place: str, check: Check) -> list[str]:
+def _labels(values: Sequence[Any] | Mapping[Any, Any], option_key: str, check: Check) -> list[str]:
     if isinstance(values, Mapping):
         labels = [str(label) for label in values]
         if odd := [label for label in labels if not LABEL.fullmatch(label)]:
             raise check.error(
-                place, f"has the label {odd[0]!r}; use letters, digits, _, -, + and ."
+                option_key, f"has the label {odd[0]!r}; use letters, digits, _, -, + and ."
             )
     else:
         labels = [label_of(value) for value in values]
     if len(set(labels)) < len(labels) or not all(0 < len(label) <= LONGEST for label in labels):
         raise check.error(
-            place, f"would be labelled {', '.join(labels)}; name its values: {{label: value, …}}"
+            option_key,
+            f"would be labelled {', '.join(labels)}; name its values: {{label: value, …}}",
         )
     return labels
 
@@ -178,37 +181,40 @@ def check_places(methods: Mapping[str, dict[str, Any]], axes: Sequence[Axis], ch
     for method, content in methods.items():
         labels = {axis.name: axis.labels for axis in axes if axis.applies(method)}
         for axis, chosen in content.get(AT, {}).items():
-            place = f"{METHODS}.{method}.{AT}.{axis}"
+            key = f"{METHODS}.{method}.{AT}.{axis}"
             if axis not in labels:
                 known = ", ".join(labels) or "none"
-                raise check.error(place, f"is no axis of the method; it has {known}")
+                raise check.error(key, f"is no axis of the method; it has {known}")
             if not isinstance(chosen, list) or not chosen:
-                raise check.error(place, f"is {chosen!r}; it must be a list of labels")
+                raise check.error(key, f"is {chosen!r}; it must be a list of labels")
             for label in map(str, chosen):
-                check.one_of(label, place, labels[axis])
+                check.one_of(label, key, labels[axis])
 
 
 def shared_point(point: Point, axes: Sequence[Axis]) -> Point:
     """The part of a point on axes that vary something for all methods."""
     shared = {axis.name for axis in axes if axis.shared}
-    return tuple(part for part in point if part[0] in shared)
+    return tuple(coordinate for coordinate in point if coordinate[0] in shared)
 
 
 def expand(axes: Sequence[Axis], methods: Mapping[str, dict[str, Any]]) -> Iterator[Variant]:
     """All rows: each method of a recipe at each point of the axes that apply to it."""
     for method, content in methods.items():
-        own = [axis for axis in axes if axis.applies(method)]
-        for positions in itertools.product(*(range(len(axis.labels)) for axis in own)):
+        method_axes = [axis for axis in axes if axis.applies(method)]
+        for positions in itertools.product(*(range(len(axis.labels)) for axis in method_axes)):
             point = tuple(
-                (axis.name, axis.labels[at]) for axis, at in zip(own, positions, strict=True)
+                (axis.name, axis.labels[at])
+                for axis, at in zip(method_axes, positions, strict=True)
             )
-            places = content.get(AT, {})
-            if any(label not in map(str, places.get(axis, [label])) for axis, label in point):
+            chosen_labels = content.get(AT, {})
+            if any(
+                label not in map(str, chosen_labels.get(axis, [label])) for axis, label in point
+            ):
                 continue
             name = "-".join([method, *(f"{axis}={label}" for axis, label in point)])
             variables = dict(content.get(VARIABLES, {}))
             variant = Variant(name, method, point, copy.deepcopy(content), variables)
-            for axis, at in zip(own, positions, strict=True):
+            for axis, at in zip(method_axes, positions, strict=True):
                 for option, values in sorted(
                     axis.options.items(), key=lambda item: CONTROL in item[0]
                 ):

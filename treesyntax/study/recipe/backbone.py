@@ -71,14 +71,14 @@ def parts_of(spec: str) -> dict[str, str]:
         tree = ast.parse(spec.strip(), mode="eval").body if spec.strip() else None
     except (SyntaxError, ValueError):
         return {spec: spec}
-    parts: dict[str, str] = {}
+    texts: dict[str, str] = {}
     while tree is not None:
         last = tree.right if isinstance(tree, ast.BinOp) else tree
         call = last.func if isinstance(last, ast.Call) else last
         keywords = last.keywords if isinstance(last, ast.Call) else []
-        parts = {**_part(ast.unparse(call), keywords), **parts}
+        texts = {**_part(ast.unparse(call), keywords), **texts}
         tree = tree.left if isinstance(tree, ast.BinOp) else None
-    return parts
+    return texts
 
 
 def _part(name: str, keywords: list[ast.keyword]) -> dict[str, str]:
@@ -103,8 +103,8 @@ def papers_of(arch: str, train: Flags) -> dict[str, str]:
 
 def positions_of(arch: str, train: Flags, side: str) -> str:
     """Return the parts of an injection that need no tree, such as ``relative_position``; "" for none."""
-    parts = parts_of(injection_of(arch, train, side))
-    return "+".join(text for name, text in sorted(parts.items()) if not needs_tree(name))
+    texts = parts_of(injection_of(arch, train, side))
+    return "+".join(text for name, text in sorted(texts.items()) if not needs_tree(name))
 
 
 def needs_tree(method: str) -> bool:

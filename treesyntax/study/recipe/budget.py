@@ -61,14 +61,14 @@ def trained_on(content: dict[str, Any], check: Check) -> dict[str, Any]:
             f"is {factor:g}, but the trials of the {SEARCH} have the same cap and would be made anew; give the "
             f"chosen.yaml of the study's folder as the recipe, or {SEARCH}.train a max-update",
         )
-    places = list(_caps(longer))
-    if not places:
+    caps = list(_caps(longer))
+    if not caps:
         raise check.error(
             TRAIN_ON,
             f"is {factor:g}, but there is no train.max-update and no train.max-epoch; a pretrained model trains anew "
             "with a larger train.num_train_epochs or train.max_steps",
         )
-    for section, key in places:
+    for section, key in caps:
         section[key] = _longer(section[key], factor, key, check)
     return longer
 

@@ -60,80 +60,80 @@ class Check:
         return OptionError(f"{self.path}: {key or 'the recipe'} {message}")
 
     def keys(
-        self, value: Any, place: str, required: Sequence[str], optional: Iterable[str] = ()
+        self, value: Any, key: str, required: Sequence[str], optional: Iterable[str] = ()
     ) -> None:
         """A mapping with all required keys and none that is unknown."""
         valid = [*required, *optional]
-        for key in self.mapping(value, place):
-            if key not in valid:
-                near = get_close_matches(str(key), valid, n=1)
+        for name in self.mapping(value, key):
+            if name not in valid:
+                near = get_close_matches(str(name), valid, n=1)
                 hint = f"did you mean {near[0]!r}? " if near else ""
                 raise self.error(
-                    place, f"has an unknown key {key!r}; {hint}valid keys are {', '.join(valid)}"
+                    key, f"has an unknown key {name!r}; {hint}valid keys are {', '.join(valid)}"
                 )
-        missing = [key for key in required if key not in value]
+        missing = [name for name in required if name not in value]
         if missing:
-            raise self.error(place, f"lacks the key {missing[0]!r}; it needs {', '.join(required)}")
+            raise self.error(key, f"lacks the key {missing[0]!r}; it needs {', '.join(required)}")
 
-    def mapping(self, value: Any, place: str) -> dict[Any, Any]:
+    def mapping(self, value: Any, key: str) -> dict[Any, Any]:
         """A mapping."""
         if not isinstance(value, dict):
-            raise self.error(place, f"is {value!r}; it must be a mapping (key: value)")
+            raise self.error(key, f"is {value!r}; it must be a mapping (key: value)")
         return value
 
-    def text(self, value: Any, place: str) -> str:
+    def text(self, value: Any, key: str) -> str:
         """Text."""
         if not isinstance(value, str):
-            raise self.error(place, f"is {value!r}; it must be text")
+            raise self.error(key, f"is {value!r}; it must be text")
         return value
 
-    def count(self, value: Any, place: str) -> int:
+    def count(self, value: Any, key: str) -> int:
         """A whole number from 0 on."""
         if type(value) is not int or value < 0:
-            raise self.error(place, f"is {value!r}; it must be a whole number, 0 or more")
+            raise self.error(key, f"is {value!r}; it must be a whole number, 0 or more")
         return value
 
-    def truth(self, value: Any, place: str) -> bool:
+    def truth(self, value: Any, key: str) -> bool:
         """True or false."""
         if not isinstance(value, bool):
-            raise self.error(place, f"is {value!r}; it must be true or false")
+            raise self.error(key, f"is {value!r}; it must be true or false")
         return value
 
-    def folder_name(self, value: Any, place: str) -> str:
+    def folder_name(self, value: Any, key: str) -> str:
         """Text that may name a folder."""
         if not isinstance(value, str) or not re.fullmatch(r"\w[\w-]*", value):
-            raise self.error(place, f"is {value!r}; use letters, digits, _ and - only")
+            raise self.error(key, f"is {value!r}; use letters, digits, _ and - only")
         return value
 
-    def distinct(self, value: Any, place: str, kind: type) -> list[Any]:
+    def distinct(self, value: Any, key: str, kind: type) -> list[Any]:
         """A list of different names or whole numbers."""
         noun = "whole numbers" if kind is int else "names"
         fits = isinstance(value, list) and all(type(item) is kind for item in value)
         if not fits or not value:
-            raise self.error(place, f"is {value!r}; it must be a list of {noun}")
+            raise self.error(key, f"is {value!r}; it must be a list of {noun}")
         if len(set(value)) != len(value):
-            raise self.error(place, f"is {value!r}; each may occur only once")
+            raise self.error(key, f"is {value!r}; each may occur only once")
         return value
 
-    def seeds(self, value: Any, place: str) -> tuple[int, ...]:
+    def seeds(self, value: Any, key: str) -> tuple[int, ...]:
         """Different seeds that numpy and torch take."""
-        for seed in self.distinct(value, place, int):
+        for seed in self.distinct(value, key, int):
             if not 0 <= seed <= LARGEST_SEED:
-                raise self.error(place, f"has {seed}; a seed is from 0 to {LARGEST_SEED}")
+                raise self.error(key, f"has {seed}; a seed is from 0 to {LARGEST_SEED}")
         return tuple(value)
 
-    def files(self, value: Any, place: str, suffix: str) -> list[str]:
+    def files(self, value: Any, key: str, suffix: str) -> list[str]:
         """The name of a file, or several."""
         names = value if isinstance(value, list) else [value]
         for name in names:
             if not isinstance(name, str) or not name.endswith(suffix):
-                raise self.error(place, f"is {name!r}; name files that end with {suffix}")
+                raise self.error(key, f"is {name!r}; name files that end with {suffix}")
         return names
 
-    def one_of(self, value: Any, place: str, valid: Sequence[str]) -> str:
+    def one_of(self, value: Any, key: str, valid: Sequence[str]) -> str:
         """One of several names."""
         if value not in valid:
-            raise self.error(place, f"is {value!r}; it must be one of {', '.join(valid)}")
+            raise self.error(key, f"is {value!r}; it must be one of {', '.join(valid)}")
         return str(value)
 
     def commands(self, value: Any) -> list[str]:
@@ -144,31 +144,31 @@ class Check:
             self.text(command, f"prepare, command {number},")
         return value
 
-    def command(self, text: str, place: str) -> str:
+    def command(self, text: str, key: str) -> str:
         """A command line with at least one word."""
         if not text.strip():
-            raise self.error(place, f"is {text!r}; it must name a program")
+            raise self.error(key, f"is {text!r}; it must name a program")
         return text
 
-    def placeholders(self, text: str, place: str) -> str:
+    def placeholders(self, text: str, key: str) -> str:
         """Text in which no variable is left."""
         for name in PLACEHOLDER.findall(text):
             if name != DATA:
                 raise self.error(
-                    place,
+                    key,
                     f"holds {{{name}}}, which is not a variable; "
                     f"name it under vars, or use {{{DATA}}} for the study's data folder",
                 )
         return text
 
-    def variables(self, value: Any, place: str = "vars") -> dict[str, str]:
+    def variables(self, value: Any, key: str = "vars") -> dict[str, str]:
         """Variables with their values as text."""
-        variables = self.mapping(value, place)
+        variables = self.mapping(value, key)
         if DATA in variables:
-            raise self.error(f"{place}.{DATA}", "is the study's own folder; choose another name")
+            raise self.error(f"{key}.{DATA}", "is the study's own folder; choose another name")
         for name, item in variables.items():
             if isinstance(item, bool) or not isinstance(item, str | int | float):
-                raise self.error(f"{place}.{name}", f"is {item!r}; it must be text or a number")
+                raise self.error(f"{key}.{name}", f"is {item!r}; it must be text or a number")
         return {str(name): str(item) for name, item in variables.items()}
 
     def used(self, name: str, content: Mapping[str, Any], overridden: Mapping[str, Any]) -> None:
@@ -210,7 +210,9 @@ class Check:
             if name.replace("_", "-") in RESERVED[section]:
                 raise self.error(f"{where}.{name}", f"is set by the study; {_instead(name)}")
             items = item if isinstance(item, list) else [item]
-            if not all(part is None or isinstance(part, str | int | float) for part in items):
+            if not all(
+                argument is None or isinstance(argument, str | int | float) for argument in items
+            ):
                 raise self.error(
                     f"{where}.{name}", f"is {item!r}; a flag takes text, a number, true or a list"
                 )
@@ -298,7 +300,7 @@ def replace_in_command(command: str, variables: Mapping[str, str]) -> str:
 def replace_variables(value: Any, variables: Mapping[str, str]) -> Any:
     """Any value with the variables in its texts replaced; others keep their braces."""
     if isinstance(value, str):
-        return PLACEHOLDER.sub(lambda found: variables.get(found[1], found[0]), value)
+        return PLACEHOLDER.sub(lambda match: variables.get(match[1], match[0]), value)
     if isinstance(value, list):
         return [replace_variables(item, variables) for item in value]
     if isinstance(value, dict):

@@ -61,16 +61,16 @@ def with_controls(methods: Mapping[str, Any], check: Check) -> dict[str, Any]:
         if kind_of(name):
             continue
         expanded[name] = content
-        place = f"methods.{name}.{CONTROLS}"
+        controls_key = f"methods.{name}.{CONTROLS}"
         items = content.get(CONTROLS, []) if isinstance(content, dict) else []
-        for item in check.distinct(items, place, str) if items != [] else ():
+        for item in check.distinct(items, controls_key, str) if items != [] else ():
             if item in KINDS:
                 control = {key: copy.deepcopy(content[key]) for key in content if key != CONTROLS}
                 made.add(full := f"{name}{OF}{item}")
                 expanded[full] = laid_over(control, methods.get(full, {}))
             elif item not in methods or item == name:
                 known = ", ".join((*KINDS, *(other for other in methods if other != name)))
-                raise check.error(place, f"names {item!r}; name one of {known}")
+                raise check.error(controls_key, f"names {item!r}; name one of {known}")
     for name in methods:
         if (kind := kind_of(name)) and name not in made:
             base = name.partition(OF)[0]
@@ -89,11 +89,13 @@ def as_control(method: Method, shared: Mapping[str, Flags], check: Check) -> Met
     name, kind = method.base.partition(OF)[0], kind_of(method.base)
     if not kind:
         return method
-    place = f"methods.{name}.{CONTROLS}"
+    controls_key = f"methods.{name}.{CONTROLS}"
     binarize = {**shared["binarize"], **method.binarize}
-    given = [flag for flag in TREE_FLAGS[:2] if binarize.get(flag, GIVEN) != GIVEN]
-    if given:
-        raise check.error(place, f"has {kind}, but {name} has {given[0]} and is a control itself")
+    control_flags = [flag for flag in TREE_FLAGS[:2] if binarize.get(flag, GIVEN) != GIVEN]
+    if control_flags:
+        raise check.error(
+            controls_key, f"has {kind}, but {name} has {control_flags[0]} and is a control itself"
+        )
     flags = {}
     if kind in SOURCES and reads_trees(method.arch, binarize, {**shared["train"], **method.train}):
         flags["source-control"] = kind
@@ -102,7 +104,7 @@ def as_control(method: Method, shared: Mapping[str, Flags], check: Check) -> Met
     if not flags:
         lack = "reads no trees of its source" if kind in SOURCES else "grows no trees"
         lack = "neither reads nor grows trees" if kind == RANDOM else lack
-        raise check.error(place, f"has {kind}, but {name} {lack}; take {kind} out")
+        raise check.error(controls_key, f"has {kind}, but {name} {lack}; take {kind} out")
     about = f"{name} {ABOUT[kind if 'source-control' in flags else SHUFFLED]}: its control"
     return replace(method, about=about, binarize={**method.binarize, **flags})
 
@@ -149,20 +151,20 @@ def linked(
     controls: dict[str, list[str]] = {}
     controlled: dict[str, str] = {}
     for row in methods:
-        place = f"methods.{row.base}.{CONTROLS}"
+        controls_key = f"methods.{row.base}.{CONTROLS}"
         items = entries[row.base].get(CONTROLS, [])
         if items and baseline in (row.name, row.base):
             if is_of_report:
                 continue
-            raise check.error(place, "is of the baseline, which has no method to control")
+            raise check.error(controls_key, "is of the baseline, which has no method to control")
         for item in items:
             base = f"{row.base}{OF}{item}" if item in KINDS else item
-            own = dict(row.point)
-            for other in (other for other in methods if other.base == base):
-                if all(own.get(axis, label) == label for axis, label in other.point):
-                    _check_control(row, other, place, declared, check)
-                    controls.setdefault(row.name, []).append(other.name)
-                    controlled.setdefault(other.name, row.name)
+            labels = dict(row.point)
+            for control in (control for control in methods if control.base == base):
+                if all(labels.get(axis, label) == label for axis, label in control.point):
+                    _check_control(row, control, controls_key, declared, check)
+                    controls.setdefault(row.name, []).append(control.name)
+                    controlled.setdefault(control.name, row.name)
     return tuple(
         replace(row, controls=tuple(controls.get(row.name, ())), control_of=controlled.get(row.name, ""))
         for row in methods
@@ -170,7 +172,7 @@ def linked(
 
 
 def _check_control(
-    row: Method, control: Method, place: str, declared: Container[str], check: Check
+    row: Method, control: Method, controls_key: str, declared: Container[str], check: Check
 ) -> None:
     """A row and its control may differ in their trees alone."""
     differs = ["arch"] if row.arch != control.arch else []
@@ -185,7 +187,7 @@ def _check_control(
         ]
     if differs:
         raise check.error(
-            place,
+            controls_key,
             f"names {control.name}, which differs from {row.name} in {differs[0]}; a control differs in "
             f"its trees only ({', '.join(TREE_FLAGS)}, or the files of its source)",
         )

@@ -91,19 +91,19 @@ class Difference(NamedTuple):
 def find_differences(recipe: Recipe) -> list[Difference]:
     """The flags, other than `FREE` ones, that are not the same in all rows at a point of shared axes."""
     points = [shared_point(method.point, recipe.axes) for method in recipe.methods]
-    found = []
+    differences = []
     for section in SECTIONS:
         flags = {method.name: _flags(recipe, method, section) for method in recipe.methods}
-        names = dict.fromkeys(name for own in flags.values() for name in own)
+        names = dict.fromkeys(name for method_flags in flags.values() for name in method_flags)
         for name in names:
             key = f"{section}.{name}"
-            values = {method: own.get(name) for method, own in flags.items()}
+            values = {method: method_flags.get(name) for method, method_flags in flags.items()}
             pairs = {
                 (point, str(value)) for point, value in zip(points, values.values(), strict=True)
             }
             if len(pairs) > len(set(points)) and name not in FREE[section]:
-                found.append(Difference(key, values))
-    return found
+                differences.append(Difference(key, values))
+    return differences
 
 
 def check_fairness(recipe: Recipe) -> None:
@@ -148,8 +148,8 @@ def _lengths(recipe: Recipe, method: Method) -> list[str]:
 def _check_pair(recipe: Recipe, method: Method, baseline: Method) -> None:
     """Refuse a row of another size than its baseline's, or that would see other numbers of pairs."""
     flags = recipe.flags(method, "train")
-    own, other = size_of_arch(method.arch), size_of_arch(baseline.arch)
-    if own != other and SIZE_KEY not in recipe.differences:
+    size, baseline_size = size_of_arch(method.arch), size_of_arch(baseline.arch)
+    if size != baseline_size and SIZE_KEY not in recipe.differences:
         raise OptionError(
             f"{recipe.path}: methods differ in size: {method.name} has {method.arch}, "
             f"{baseline.name} has {baseline.arch}; take one size, or declare and explain it: "

@@ -108,14 +108,15 @@ def _differences(key: str, old: Any, new: Any) -> Iterator[str]:
             yield from _differences(f"{key}.{name}" if key else name, old.get(name), new.get(name))
     elif isinstance(old, list) and isinstance(new, list) and old != new:
         more, less = (
-            [item for item in one if item not in other] for one, other in ((new, old), (old, new))
+            [item for item in values if item not in others]
+            for values, others in ((new, old), (old, new))
         )
-        parts = [
+        changes = [
             f"{sign} {', '.join(map(str, items))}"
             for sign, items in (("+", more), ("-", less))
             if items
         ]
-        yield f"{key}: {'; '.join(parts) or 'in another order'}"
+        yield f"{key}: {'; '.join(changes) or 'in another order'}"
     elif old != new:
         shown = ["nothing" if value is None else str(value) for value in (old, new)]
         yield f"{key}: {' -> '.join(shown)}"

@@ -71,15 +71,17 @@ def _like(
     row = dict(rows[name])
     if LIKE not in row:
         return row
-    place, other = f"{METHODS}.{name}.{LIKE}", row.pop(LIKE)
-    if not isinstance(other, str) or other not in rows:
-        raise unknown_name("row", str(other), list(rows), f"{check.path}: {place}:")
-    if other in (*above, name):
-        raise check.error(place, f"goes round in a circle: {' -> '.join((*above, name, other))}")
-    taken = _like(other, rows, (*above, name), check)
+    like_key, base_name = f"{METHODS}.{name}.{LIKE}", row.pop(LIKE)
+    if not isinstance(base_name, str) or base_name not in rows:
+        raise unknown_name("row", str(base_name), list(rows), f"{check.path}: {like_key}:")
+    if base_name in (*above, name):
+        raise check.error(
+            like_key, f"goes round in a circle: {' -> '.join((*above, name, base_name))}"
+        )
+    base_row = _like(base_name, rows, (*above, name), check)
     for key in (ABOUT, CONTROLS):
-        taken.pop(key, None)
-    return _merged(taken, row)
+        base_row.pop(key, None)
+    return _merged(base_row, row)
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

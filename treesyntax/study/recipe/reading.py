@@ -151,8 +151,8 @@ def check_nulls(content: Mapping[str, Any], options: Iterable[str], path: Path) 
                 if value is None and _spelt(flag) not in names:
                     near = get_close_matches(_spelt(flag), names, n=1)
                     hint = f"did you mean {names[near[0]]!r}?" if near else "take it out"
-                    place = f"{METHODS}.{name}.{section}.{flag}"
-                    cause = f"{place}: null leaves nothing out, since no row has {flag!r}"
+                    key = f"{METHODS}.{name}.{section}.{flag}"
+                    cause = f"{key}: null leaves nothing out, since no row has {flag!r}"
                     raise InputError(path, None, cause, hint)
 
 
@@ -297,17 +297,19 @@ def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) ->
                 raise OptionError(f"--set {override}: {error}") from None
             return
         if key not in section and not _may_add(keys, depth):
-            place = ".".join(keys[:depth]) or "the recipe"
+            section_name = ".".join(keys[:depth]) or "the recipe"
             raise OptionError(
-                f"--set {override}: {place} has no entry {key!r}; it has {', '.join(section)}"
+                f"--set {override}: {section_name} has no entry {key!r}; it has {', '.join(section)}"
             )
         if depth + 1 < len(keys):
             section = section.setdefault(key, {})
         elif value is not None or (key not in section and keys[0] == METHODS and depth > 2):
             section[key] = value  # null leaves out of a row what all rows have
         elif key not in section and depth and keys[0] in OPEN:
-            place = ".".join(keys[:depth])
-            raise OptionError(f"--set {override}: takes nothing away, since {place} has no {key!r}")
+            section_name = ".".join(keys[:depth])
+            raise OptionError(
+                f"--set {override}: takes nothing away, since {section_name} has no {key!r}"
+            )
         else:
             section.pop(key, None)
 

@@ -144,12 +144,12 @@ class Recipe:
         ]
         if method in rows:
             return None
-        own = dict(method.point)
+        labels = dict(method.point)
         same = [row for row in rows if row.target.test == method.target.test]
         fits = (
             row
             for row in same
-            if len(rows) == 1 or all(own.get(axis, label) == label for axis, label in row.point)
+            if len(rows) == 1 or all(labels.get(axis, label) == label for axis, label in row.point)
         )
         return next(fits, None)
 
@@ -292,8 +292,8 @@ def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[A
         check.keys(method.get(DATA, {}), f"methods.{name}.{DATA}", (), ("source",))
         for variable in method.get("vars", {}):
             if variable not in raw["vars"]:
-                place = f"methods.{name}.vars.{variable}"
-                raise check.error(place, "is not a variable; give it a value for all under vars")
+                key = f"methods.{name}.vars.{variable}"
+                raise check.error(key, "is not a variable; give it a value for all under vars")
     axes = read_axes(raw.get("axes", {}), raw, check)
     check_places(methods, axes, check)
     return list(expand(axes, methods)), axes
@@ -308,8 +308,8 @@ def _prepare(
     commands: list[str] = []
     for number, command in enumerate(check.commands(raw["prepare"]), start=1):
         texts = dict.fromkeys(replace_in_command(command, values) for values in known)
-        place = f"prepare, command {number},"
-        commands += [check.command(check.placeholders(text, place), place) for text in texts]
+        key = f"prepare, command {number},"
+        commands += [check.command(check.placeholders(text, key), key) for text in texts]
     return tuple(commands)
 
 

@@ -89,16 +89,16 @@ def make_method(
         variables: of the recipe.
         check: of the recipe.
     """
-    place = f"methods.{variant.name}"
-    own = check.variables(variant.variables, f"{place}.vars")
-    known = check.resolved({**variables, **own})
+    key = f"methods.{variant.name}"
+    row_variables = check.variables(variant.variables, f"{key}.vars")
+    known = check.resolved({**variables, **row_variables})
     content = replace_variables(variant.content, known)
     data = check.mapping(raw[DATA], DATA)
     trees = variant.content.get(DATA, {}).get("source", {})
     if trees and isinstance(data.get("source"), dict):
         data = {
             **data,
-            "source": {**data["source"], **check.mapping(trees, f"{place}.{DATA}.source")},
+            "source": {**data["source"], **check.mapping(trees, f"{key}.{DATA}.source")},
         }
     source, target = _sides(replace_variables(data, known), check)
     categories = check.text(replace_variables(raw.get("categories", ""), known), "categories")
@@ -113,10 +113,10 @@ def make_method(
             for name, item in shared.items()
             if (value := replace_variables(item, known)) != item
         }
-        own = {**varied, **content.get(section, {})}
-        flags[section] = check.flags(own, f"{place}.{section}", section)
-    arch = check.text(content["arch"], f"{place}.arch")
-    about = check.text(content.get(ABOUT, ""), f"{place}.{ABOUT}")
+        row_flags = {**varied, **content.get(section, {})}
+        flags[section] = check.flags(row_flags, f"{key}.{section}", section)
+    arch = check.text(content["arch"], f"{key}.arch")
+    about = check.text(content.get(ABOUT, ""), f"{key}.{ABOUT}")
     return Method(
         variant.name, variant.base, about, variant.point, arch, source, target, categories, primary,
         flags["binarize"], flags["train"], flags["generate"],
@@ -155,12 +155,12 @@ def _sides(data: Any, check: Check) -> tuple[Side, Side]:
     check.keys(data, "data", ("source", "target"))
     sides = []
     for name in ("source", "target"):
-        place, content = f"data.{name}", data[name]
-        check.keys(content, place, SIDE_KEYS)
-        values = {key: check.text(content[key], f"{place}.{key}") for key in SIDE_KEYS}
+        side_key, content = f"data.{name}", data[name]
+        check.keys(content, side_key, SIDE_KEYS)
+        values = {key: check.text(content[key], f"{side_key}.{key}") for key in SIDE_KEYS}
         for key in SPLITS:
-            check.placeholders(values[key], f"{place}.{key}")
-        check.folder_name(values["lang"], f"{place}.lang")
+            check.placeholders(values[key], f"{side_key}.{key}")
+        check.folder_name(values["lang"], f"{side_key}.lang")
         sides.append(Side(**values))
     if sides[0].lang == sides[1].lang:
         raise check.error("data.target.lang", f"is {sides[1].lang!r} like the source's")

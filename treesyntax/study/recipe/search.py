@@ -124,17 +124,19 @@ def read_search(
 
 def _over(value: Any, check: Check) -> dict[str, Any]:
     """The values of each flag: a list, or a range."""
-    place = f"{SEARCH}.over"
-    if not check.mapping(value, place):
+    over_key = f"{SEARCH}.over"
+    if not check.mapping(value, over_key):
         raise check.error(
-            place, "is empty; name at least one flag, such as train.lr: [0.001, 0.01]"
+            over_key, "is empty; name at least one flag, such as train.lr: [0.001, 0.01]"
         )
-    found = {}
+    values_by_flag = {}
     for option, values in value.items():
         section, _, flag = str(option).partition(".")
         if section != "train" or not flag:
-            raise check.error(place, f"varies {option!r}; name flags of training, such as train.lr")
-        key = f"{place}.{option}"
+            raise check.error(
+                over_key, f"varies {option!r}; name flags of training, such as train.lr"
+            )
+        key = f"{over_key}.{option}"
         if isinstance(values, dict):
             check.keys(values, key, (), RANGES)
             if len(values) != 1:
@@ -142,9 +144,9 @@ def _over(value: Any, check: Check) -> dict[str, Any]:
         elif not isinstance(values, list) or not values or None in values:
             raise check.error(key, f"is {values!r}; write a list of values")
         for item in values if isinstance(values, list) else ():
-            check.flags({flag: item}, place, "train")
-        found[flag_name(flag)] = values
-    return found
+            check.flags({flag: item}, over_key, "train")
+        values_by_flag[flag_name(flag)] = values
+    return values_by_flag
 
 
 def _settings(value: Mapping[str, Any], over: Mapping[str, Any], check: Check) -> list[Settings]:
@@ -158,9 +160,9 @@ def _settings(value: Mapping[str, Any], over: Mapping[str, Any], check: Check) -
         return list(_drawn(value, over, check))
     for flag, values in over.items():
         if isinstance(values, dict):
-            place = f"{SEARCH}.over.train.{flag}"
+            key = f"{SEARCH}.over.train.{flag}"
             raise check.error(
-                place, f"is a range; write a list of values, or {SEARCH}.kind: {RANDOM}"
+                key, f"is a range; write a list of values, or {SEARCH}.kind: {RANDOM}"
             )
     if "seed" in value:
         raise check.error(f"{SEARCH}.seed", f"belongs to {SEARCH}.kind: {RANDOM}")
@@ -176,10 +178,10 @@ def _drawn(value: Mapping[str, Any], over: Mapping[str, Any], check: Check) -> I
     bounds = {flag: _bounds(flag, item, check) for flag, item in over.items()}
     seen: list[Settings] = []
     for _ in range(MOST_DRAWS * value["trials"]):
-        one = {flag: _draw(over[flag], bounds[flag], draw) for flag in over}
-        if one not in seen:
-            seen.append(one)
-            yield one
+        settings = {flag: _draw(over[flag], bounds[flag], draw) for flag in over}
+        if settings not in seen:
+            seen.append(settings)
+            yield settings
         if len(seen) == value["trials"]:
             return
     raise check.error(
@@ -192,14 +194,14 @@ def _bounds(flag: str, values: Any, check: Check) -> tuple[float, float]:
     """The ends of a range; (0, 0) for a list."""
     if isinstance(values, list):
         return 0, 0
-    (kind, ends), place = next(iter(values.items())), f"{SEARCH}.over.train.{flag}"
+    (kind, ends), key = next(iter(values.items())), f"{SEARCH}.over.train.{flag}"
     try:  # YAML reads 1e-4 as text
         low, high = (end if type(end) is int else float(end) for end in ends)
     except (TypeError, ValueError):
-        raise check.error(place, f"is {values!r}; write {{{kind}: [LOWEST, HIGHEST]}}") from None
+        raise check.error(key, f"is {values!r}; write {{{kind}: [LOWEST, HIGHEST]}}") from None
     if not low < high < math.inf or (kind == "log" and low <= 0):
         above = ", both above 0" if kind == "log" else ""
-        raise check.error(place, f"is {values!r}; write the lower end first{above}")
+        raise check.error(key, f"is {values!r}; write the lower end first{above}")
     return low, high
 
 
@@ -213,15 +215,15 @@ def _draw(values: Any, bounds: tuple[float, float], draw: random.Random) -> Any:
 
 
 def _labelled(settings: Sequence[Settings], check: Check) -> dict[str, Settings]:
-    found = {}
-    for one in settings:
-        label = "-".join(map(label_of, one.values()))
+    labelled = {}
+    for trial in settings:
+        label = "-".join(map(label_of, trial.values()))
         if len(label) > LONGEST:
-            label = sha256_of_value(one)[:8]
-        if label in found:
-            raise check.error(f"{SEARCH}.over", f"has {shown(one)} twice")
-        found[label] = one
-    return found
+            label = sha256_of_value(trial)[:8]
+        if label in labelled:
+            raise check.error(f"{SEARCH}.over", f"has {shown(trial)} twice")
+        labelled[label] = trial
+    return labelled
 
 
 def varied_option(method: str, flag: str) -> str:

@@ -37,12 +37,12 @@ def shipped_recipe(name: str) -> Path:
         OptionError: if no recipe has that name, or several have it as their last part.
     """
     recipes = shipped_recipes()
-    found = [full for full in recipes if name in (full, full.rpartition("/")[2])]
-    if len(found) > 1:
-        raise OptionError(f"several recipes are named {name}: {', '.join(found)}")
-    if not found:
+    names = [full for full in recipes if name in (full, full.rpartition("/")[2])]
+    if len(names) > 1:
+        raise OptionError(f"several recipes are named {name}: {', '.join(names)}")
+    if not names:
         raise unknown_name("recipe", name, recipes)
-    return recipes[found[0]]
+    return recipes[names[0]]
 
 
 def recipe_file(path: Path) -> Path:

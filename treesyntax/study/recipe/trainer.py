@@ -132,15 +132,15 @@ def check_data(data: Any, check: Check) -> None:
 
 
 def _row(name: str, row: Any, model: Any, check: Check) -> dict[str, Any]:
-    place = f"methods.{name}"
+    row_key = f"methods.{name}"
     row = {} if row is None else row
-    check.keys(row, place, (), ROW_KEYS)
+    check.keys(row, row_key, (), ROW_KEYS)
     content = {key: value for key, value in row.items() if key not in (INJECTION, MODEL)}
-    train = dict(check.mapping(row.get("train", {}), f"{place}.train"))
+    train = dict(check.mapping(row.get("train", {}), f"{row_key}.train"))
     if INJECTION in row:
-        train[FLAG] = check.text(row[INJECTION], f"{place}.{INJECTION}")
+        train[FLAG] = check.text(row[INJECTION], f"{row_key}.{INJECTION}")
     return {
         **content,
-        "arch": check.text(row.get(MODEL, model), f"{place}.{MODEL}"),
+        "arch": check.text(row.get(MODEL, model), f"{row_key}.{MODEL}"),
         "train": train,
     }

@@ -210,29 +210,31 @@ def compare(
         )
         for row, metric in tracked(pairs, "testing rows")
     ])  # fmt: skip
-    return concluded(scores, comparisons, rows, [one.in_family for one in comparisons])
+    return concluded(
+        scores, comparisons, rows, [comparison.in_family for comparison in comparisons]
+    )
 
 
 def _tables(
     scores: ItemScores, row: str, baseline: str, metric: str
 ) -> tuple[Array, Array, NDArray[np.intp]]:
     """The scores of both [items, runs], and how often each item stands in the test set."""
-    own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
-    return own, other, scores.copies(baseline, metric)
+    row_scores, baseline_scores = (scores.table(name, baseline, metric) for name in (row, baseline))
+    return row_scores, baseline_scores, scores.copies(baseline, metric)
 
 
 def compare_rows(
     scores: ItemScores, row: str, baseline: str, metric: str, control_of: str = ""
 ) -> Comparison:
     """Test a row against its baseline; p is not corrected."""
-    own, other, copies = _tables(scores, row, baseline, metric)
-    test = compare_runs(own, other, copies, few_items=True)
+    row_scores, baseline_scores, copies = _tables(scores, row, baseline, metric)
+    test = compare_runs(row_scores, baseline_scores, copies, few_items=True)
     without, _ = _no_verdict(scores, (row, baseline), baseline, metric)
     return Comparison(
         method=row, baseline=baseline, metric=metric, runs=test.runs, items=test.items,
         lines=int(copies.sum()), difference=test.difference, low=_known(test.low), high=_known(test.high),
         p=_known(test.p), smallest=_known(test.smallest), error=_known(test.error),
-        scores=sha256(own.tobytes() + other.tobytes()).hexdigest(),
+        scores=sha256(row_scores.tobytes() + baseline_scores.tobytes()).hexdigest(),
         floor=test.floor, lopsided=test.lopsided, control_of=control_of, no_verdict=without,
     )  # fmt: skip
 
@@ -258,17 +260,21 @@ def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The same with p-values corrected in each family; metrics with the same scores count once."""
     first: dict[tuple[str, str, str], Comparison] = {}
     # On another test set an earlier metric may be the primary one.
-    for one in sorted(comparisons, key=lambda one: not one.in_family):
-        first.setdefault((one.method, one.baseline, one.scores), one)
-    families = [one.in_family for one in first.values()]
+    for comparison in sorted(comparisons, key=lambda comparison: not comparison.in_family):
+        first.setdefault((comparison.method, comparison.baseline, comparison.scores), comparison)
+    families = [comparison.in_family for comparison in first.values()]
     by_test = dict(
-        zip(first, holm_by_family(families, [one.p for one in first.values()]), strict=True)
+        zip(
+            first,
+            holm_by_family(families, [comparison.p for comparison in first.values()]),
+            strict=True,
+        )
     )
     whole = []
-    for one in comparisons:
-        test = (one.method, one.baseline, one.scores)
-        same = first[test].metric if first[test].metric != one.metric else ""
-        whole.append(replace(one, holm_p=by_test[test], same_as=same))
+    for comparison in comparisons:
+        test = (comparison.method, comparison.baseline, comparison.scores)
+        same = first[test].metric if first[test].metric != comparison.metric else ""
+        whole.append(replace(comparison, holm_p=by_test[test], same_as=same))
     return whole
 
 
@@ -301,18 +307,22 @@ def concluded(
     """
     by_name = {row.row: row for row in rows}
     over = [
-        _over_control(scores, one, by_name[one.method]) if family else (None, "", "")
-        for one, family in zip(comparisons, families, strict=True)
+        _over_control(scores, comparison, by_name[comparison.method]) if family else (None, "", "")
+        for comparison, family in zip(comparisons, families, strict=True)
     ]
     control_p = holm_by_family(families, [test and _known(test.p) for test, *_ in over])
     return [
-        replace(one, conclusion=_conclusion(scores, one, *control, p)) if family else one
-        for one, family, control, p in zip(comparisons, families, over, control_p, strict=True)
+        replace(comparison, conclusion=_conclusion(scores, comparison, *control, p))
+        if family
+        else comparison
+        for comparison, family, control, p in zip(
+            comparisons, families, over, control_p, strict=True
+        )
     ]
 
 
 def _over_control(
-    scores: ItemScores, one: Comparison, row: ItemRow
+    scores: ItemScores, comparison: Comparison, row: ItemRow
 ) -> tuple[RunComparison | None, str, str]:
     """A row against the control that it is least shown to be better than, its name, and which others it could not
     be compared with, and why."""
@@ -320,22 +330,29 @@ def _over_control(
     def doubt(tested: tuple[RunComparison, str]) -> tuple[bool, bool, bool, bool, float]:
         """How little the row is shown to be better: not, than one that was still learning, worse, too few runs, by p."""
         test, name = tested
-        worse = test.difference > 0 if one.lower_is_better else test.difference < 0
+        worse = test.difference > 0 if comparison.lower_is_better else test.difference < 0
         unsure = worse or not test.p < LEVEL
-        learning = scores.still_learning(name, one.metric) > MOST_LEARNING * test.runs[1]
+        learning = scores.still_learning(name, comparison.metric) > MOST_LEARNING * test.runs[1]
         # Where it is not shown to be better than one at rest, that is what there is to say.
         return unsure, learning != unsure, worse, isnan(test.p), test.p
 
     why = dict.fromkeys(row.other_lines, "counts other test lines")
     why |= dict.fromkeys(row.other_code, "is of other code")
-    own, _, copies = _tables(scores, one.method, one.baseline, one.metric)
+    row_scores, _, copies = _tables(
+        scores, comparison.method, comparison.baseline, comparison.metric
+    )
     tested = [
         (
-            compare_runs(own, scores.table(name, one.baseline, one.metric), copies, few_items=True),
+            compare_runs(
+                row_scores,
+                scores.table(name, comparison.baseline, comparison.metric),
+                copies,
+                few_items=True,
+            ),
             name,
         )
         for name in row.controls
-        if name not in why and scores.lines.seeds(name, one.metric)
+        if name not in why and scores.lines.seeds(name, comparison.metric)
     ]
     names = [name for _, name in tested]
     untested = [
@@ -348,26 +365,30 @@ def _over_control(
 
 def _conclusion(
     scores: ItemScores,
-    one: Comparison,
+    comparison: Comparison,
     over_control: RunComparison | None,
     control: str,
     untested: str,
     control_p: float | None,
 ) -> Conclusion:
-    names = [one.method, one.baseline, *([control] if control else [])]
-    tables = [scores.table(name, one.baseline, one.metric) for name in names]
-    word, why = _no_verdict(scores, names, one.baseline, one.metric)
-    if one.no_trees:
-        word, why = NOTHING_TO_COMPARE, f"none of the outputs of {one.no_trees} is a tree"
+    names = [comparison.method, comparison.baseline, *([control] if control else [])]
+    tables = [scores.table(name, comparison.baseline, comparison.metric) for name in names]
+    word, why = _no_verdict(scores, names, comparison.baseline, comparison.metric)
+    if comparison.no_trees:
+        word, why = NOTHING_TO_COMPARE, f"none of the outputs of {comparison.no_trees} is a tree"
     if not word and control and np.array_equal(tables[0], tables[2]):
         blind = "so its method sees nothing of the trees"
         word, why = NOTHING_TO_COMPARE, f"each run scores every line as {control} does, {blind}"
     if not word:
-        smallest = nan if one.smallest is None else one.smallest
-        over = RunComparison(one.difference, nan, nan, nan, one.runs, one.items, smallest)
-        baseline_p, against = (nan if p is None else p for p in (one.holm_p, control_p))
-        word, why = verdict(over, over_control, baseline_p, against, one.lower_is_better, untested)
-    learning, runs = scores.best_last(names, one.metric)
+        smallest = nan if comparison.smallest is None else comparison.smallest
+        over = RunComparison(
+            comparison.difference, nan, nan, nan, comparison.runs, comparison.items, smallest
+        )
+        baseline_p, against = (nan if p is None else p for p in (comparison.holm_p, control_p))
+        word, why = verdict(
+            over, over_control, baseline_p, against, comparison.lower_is_better, untested
+        )
+    learning, runs = scores.best_last(names, comparison.metric)
     if scores.fixed and word not in NO_VERDICT and learning > runs * MOST_LEARNING:
         why += f"; {learning} of {runs} trainings were best at their end, so more updates may change this"
     gap, low, high = over_control[:3] if over_control else (nan, nan, nan)
@@ -383,13 +404,13 @@ FACTS = (
 """What tables keep of a comparison, and of its conclusion; ``holm_p`` only where there is a verdict."""
 
 
-def facts_of(one: Comparison | None) -> dict[str, Any]:
+def facts_of(comparison: Comparison | None) -> dict[str, Any]:
     """The values of `FACTS`; None is what there is not."""
-    if one is None:
+    if comparison is None:
         return dict.fromkeys(FACTS)
-    facts = {name: getattr(one, name) for name in FACTS[:8]} | {"holm_p": one.shown_p}
-    facts |= {"baseline_runs": one.runs[1], "checkpoint_p": one.checkpoint_p}
-    if (words := one.conclusion) is None:
+    facts = {name: getattr(comparison, name) for name in FACTS[:8]} | {"holm_p": comparison.shown_p}
+    facts |= {"baseline_runs": comparison.runs[1], "checkpoint_p": comparison.checkpoint_p}
+    if (words := comparison.conclusion) is None:
         return dict.fromkeys(FACTS) | facts
     facts |= {"conclusion": str(words), "why": words.why, "control": words.control or None}
     return facts | {name: getattr(words, name) for name in FACTS[-4:]}

@@ -34,7 +34,7 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
     """
     identity, path = read_identity(folder), results_file(folder)
     rows = {method.name for method in recipe.methods}
-    found, others = [], []
+    results, others = [], []
     for result in read_results(path):
         if (
             result.method not in rows
@@ -46,8 +46,8 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
         if (result.hash, result.run) != (identity.hash, identity.runs.get(name)):
             others.append(f"{name} in {result.metric}")
         else:
-            found.append(result)
-    return with_endings(each_once(found, path), folder, recipe), others
+            results.append(result)
+    return with_endings(each_once(results, path), folder, recipe), others
 
 
 def each_once(results: Iterable[Result], path: Path) -> list[Result]:
@@ -72,7 +72,9 @@ def missing_scores(recipe: Recipe, results: Iterable[Result]) -> dict[str, dict[
         method.name: {
             metric: seeds
             for metric in recipe.score
-            if (seeds := [one for one in recipe.seeds if (method.name, one, metric) not in known])
+            if (
+                seeds := [seed for seed in recipe.seeds if (method.name, seed, metric) not in known]
+            )
         }
         for method in recipe.methods
     }

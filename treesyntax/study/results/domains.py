@@ -25,25 +25,31 @@ class Domain(NamedTuple):
 def find_domains(recipe: Recipe) -> dict[str, Domain]:
     """The test set of each row; empty if all rows have the same."""
     tests = dict.fromkeys(method.target.test for method in recipe.methods)
-    found = {}
+    domains = {}
     for test in tests if len(tests) > 1 else ():
         rows = [method for method in recipe.methods if method.target.test == test]
         others = [method for method in recipe.methods if method.target.test != test]
-        own = [
-            part
-            for part in rows[0].point
-            if all(part in row.point for row in rows)
-            and not all(part in row.point for row in others)
+        set_coordinates = [
+            coordinate
+            for coordinate in rows[0].point
+            if all(coordinate in row.point for row in rows)
+            and not all(coordinate in row.point for row in others)
         ]
-        name = "-".join(f"{axis}={label}" for axis, label in own) or test
+        name = "-".join(f"{axis}={label}" for axis, label in set_coordinates) or test
         for row in rows:
-            rest = (f"{axis}={label}" for axis, label in row.point if (axis, label) not in own)
-            found[row.name] = Domain(name, "-".join([row.base, *rest]))
-    return found
+            rest = (
+                f"{axis}={label}"
+                for axis, label in row.point
+                if (axis, label) not in set_coordinates
+            )
+            domains[row.name] = Domain(name, "-".join([row.base, *rest]))
+    return domains
 
 
 def short_name(test_set: str) -> str:
     """``task=slog`` as ``slog``."""
     if test_set.startswith(f"{TASK}="):
         return test_set.removeprefix(f"{TASK}=")
-    return "-".join(part.partition("=")[2] or part for part in test_set.split("-"))
+    return "-".join(
+        coordinate.partition("=")[2] or coordinate for coordinate in test_set.split("-")
+    )

@@ -83,7 +83,7 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
         if _differ(first.get("categories", {}), _categories(folder, recipe)):
             changes.append("Changed after the first score: the categories of test lines.")
         changed = (_differ(first.get("metrics", {}), result.code) for result in results)
-        names = dict.fromkeys(part.partition("/")[2] for parts in changed for part in parts)
+        names = dict.fromkeys(label.partition("/")[2] for labels in changed for label in labels)
         files = [name for name in names if "." in name]
         for name in files or names:  # a metric that now lies in another file has its name alone
             changes.append(f"Changed after the first score: {name}, by which outputs are scored.")
@@ -95,7 +95,7 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
 def _is_scored(folder: Path) -> bool:
     results = results_file(folder)
     has_results = results.is_file() and os.path.getsize(results) > 0
-    return has_results or any(next(folder.glob(place), None) for place in SCORED)
+    return has_results or any(next(folder.glob(pattern), None) for pattern in SCORED)
 
 
 def _categories(folder: Path, recipe: Recipe) -> dict[str, str]:

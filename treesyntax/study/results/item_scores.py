@@ -72,17 +72,17 @@ class ItemScores:
 
     def of_lines(self, mask: Mask) -> ItemScores:
         """Those of some lines alone."""
-        part = copy(self)
-        part.mask = mask
-        part._remember()
-        return part
+        scores = copy(self)
+        scores.mask = mask
+        scores._remember()
+        return scores
 
     def of_category(self, category: str) -> ItemScores:
         """Those of the lines of a category alone."""
 
         def mask(row: str, metric: str) -> NDArray[np.bool_]:
-            names, places = self.lines.categories(row, metric)
-            return places == (names.index(category) if category in names else -1)
+            names, indices = self.lines.categories(row, metric)
+            return indices == (names.index(category) if category in names else -1)
 
         return self.of_lines(mask)
 
@@ -165,5 +165,5 @@ def points(
 
 def renumbered(items: NDArray[np.intp]) -> NDArray[np.intp]:
     """Indices from 0, in the order of their first lines."""
-    places: dict[int, int] = {}
-    return np.array([places.setdefault(item, len(places)) for item in items.tolist()])
+    indices: dict[int, int] = {}
+    return np.array([indices.setdefault(item, len(indices)) for item in items.tolist()])

@@ -35,8 +35,8 @@ def tree_format(recipe: Recipe, method: Method, side: str) -> str:
     A row that reads them as text has the format of another row with the same file.
     """
     file = getattr(method, side).test
-    alike = [one for one in recipe.methods if getattr(one, side).test == file]
-    named = [str(recipe.flags(one, "binarize").get(f"{side}-format", TEXT)) for one in alike]
+    alike = [row for row in recipe.methods if getattr(row, side).test == file]
+    named = [str(recipe.flags(row, "binarize").get(f"{side}-format", TEXT)) for row in alike]
     if side == "target":
         named += [plain_name(metric).partition(":")[2] for metric in recipe.score]
     return next((name for name in named if name in FORMATS), "")
@@ -126,8 +126,8 @@ class Outputs:
         Raises:
             InputError: as `categories_of`.
         """
-        names, places = self.categories_of(row)
-        return (names, places[self.counted(row, metric)]) if names else NO_CATEGORIES
+        names, indices = self.categories_of(row)
+        return (names, indices[self.counted(row, metric)]) if names else NO_CATEGORIES
 
     def categories_of(self, row: str) -> Categories:
         """The category of each line of a row's test set; none if the recipe names no file.
@@ -211,9 +211,9 @@ class Outputs:
     def counted(self, row: str, metric: str) -> list[int]:
         """The lines of a row's test set that a metric counts."""
         method = self.methods[row]
-        names, places = self.categories_of(row) if OF in metric else NO_CATEGORIES
+        names, indices = self.categories_of(row) if OF in metric else NO_CATEGORIES
         unseen = self.unseen(method.source, method.target) if UNSEEN in metric else None
-        counted = counted_lines(metric, unseen, [names[place] for place in places])
+        counted = counted_lines(metric, unseen, [names[index] for index in indices])
         size = len(self.references(row))
         return [*range(size)] if counted is None else [*np.flatnonzero(counted).tolist()]
 

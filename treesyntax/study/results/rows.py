@@ -92,7 +92,7 @@ def make_rows(
             baseline.name if baseline and tested else "", tested, strongest.get(method.name, ""),
             (baseline or method).name, method.controls,
             method.control_of, curves.get(method.name, ""),
-            next((one.name for one in (method, baseline) if one and tested and outputs.has_no_tree(one.name)), ""),
+            next((row.name for row in (method, baseline) if row and tested and outputs.has_no_tree(row.name)), ""),
             tuple(name for name in method.controls if not may_compare(method.name, name)),
             tuple(
                 name for name in method.controls
@@ -139,8 +139,8 @@ def _curves(recipe: Recipe) -> dict[str, str]:
         row.name: curve
         for (_, curve), rows in groups.items()
         for row in rows
-        if len({(one.source.train, one.target.train) for one in rows}) == len(rows) > 1
-        and all(held_out(one) == held_out(row) for one in rows)
+        if len({(member.source.train, member.target.train) for member in rows}) == len(rows) > 1
+        and all(held_out(member) == held_out(row) for member in rows)
     }
 
 
@@ -177,7 +177,9 @@ def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]
     def rank(row: Method) -> tuple[bool, float]:
         better = -1 if plain_name(row.primary) in LOWER_IS_BETTER else 1
         values = [
-            one.value for one in results if (one.method, one.metric) == (row.name, row.primary)
+            result.value
+            for result in results
+            if (result.method, result.metric) == (row.name, row.primary)
         ]
         return len(values) >= FEWEST_RUNS, better * fmean(values)
 

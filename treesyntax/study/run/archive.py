@@ -66,14 +66,14 @@ def check_data(ledger: Ledger) -> None:
 def check_code(ledger: Ledger) -> None:
     """Refuse to make runs that cannot be compared with those that are done."""
     codes = {run.name: ledger.run_code(run) for run in ledger.plan.runs}
-    parts, unknown = mixed_parts(codes.values()), unknown_parts(codes.values())
-    if not parts and not unknown:
+    labels, unknown = mixed_parts(codes.values()), unknown_parts(codes.values())
+    if not labels and not unknown:
         return
     kept = [run for run in ledger.plan.runs if ledger.begun(run)]
     commits = {ledger.begun(run)["versions"]["commit"] or "unknown" for run in kept}
     origin = f"commit {', '.join(sorted(commits)) or 'of its data'}"
-    if parts:
-        cause = f"its runs would be of different code ({', '.join(parts)})"
+    if labels:
+        cause = f"its runs would be of different code ({', '.join(labels)})"
     else:
         cause = (
             f"an older version recorded the code of {len(kept)} of its runs (made with {origin}) without all "
@@ -81,19 +81,19 @@ def check_code(ledger: Ledger) -> None:
         )
     raise OptionError(
         f"{ledger.folder}: {cause}, so a difference between rows may come from the code: "
-        f"{_way_back(ledger, parts, origin)}, choose another --out, or add --mix-versions"
+        f"{_way_back(ledger, labels, origin)}, choose another --out, or add --mix-versions"
     )
 
 
-def _way_back(ledger: Ledger, parts: list[str], origin: str) -> str:
+def _way_back(ledger: Ledger, labels: list[str], origin: str) -> str:
     """What to do to have the former code: a commit of ours does not bring back files of the user's own."""
-    names = {part.partition(USERS)[2] for part in parts if USERS in part}
+    names = {label.partition(USERS)[2] for label in labels if USERS in label}
     files = {file.name: str(file) for file in ledger.plan.recipe.own_files}
     changed = sorted(name for name in names if "." in name)
     steps = [f"restore {files.get(name, name)}" for name in changed]
     if names and not changed:  # other files are there in their place
         steps = [f"name the former files under {IMPORT} again ({', '.join(sorted(names))})"]
-    if not parts or any(USERS not in part for part in parts):
+    if not labels or any(USERS not in label for label in labels):
         steps.append(f"go back to {origin}")
     return " and ".join(steps)
 
@@ -104,13 +104,13 @@ def lines_of_other_code(ledger: Ledger) -> list[str]:
     Args:
         ledger: of a study whose runs lie where the plan has them, see `settle`.
     """
-    parts: dict[str, list[str]] = {}
+    labels_by_name: dict[str, list[str]] = {}
     for step in ledger.plan.steps:
         if made_by := ledger.made_by(step):
             name = step.name if step.kind in PREPARED else step.name.partition("/")[0]
-            parts.setdefault(name, []).extend(mixed_parts([made_by, ledger.code(step)]))
+            labels_by_name.setdefault(name, []).extend(mixed_parts([made_by, ledger.code(step)]))
     groups: dict[str, list[str]] = {}
-    for name, changed in parts.items():
+    for name, changed in labels_by_name.items():
         if changed:
             groups.setdefault(", ".join(changed), []).append(name)
     runs, lines = {run.name for run in ledger.plan.runs}, []
@@ -143,41 +143,41 @@ def settle(ledger: Ledger) -> Iterator[str]:
     for name, key in wanted.items():
         begun = read_object(folder / "runs" / name / BEGUN_FILE)
         if not begun and any((folder / runs[name].checkpoints).glob("*")):
-            place = _aside(folder, name, UNKNOWN)
-            _move(folder, name, place, name)
+            aside = _aside(folder, name, UNKNOWN)
+            _move(folder, name, aside, name)
             yield (
                 f"{name}: nothing says with what settings it was trained ({BEGUN_FILE} is missing or damaged), so it "
-                f"is trained anew; the former run is in {place}"
+                f"is trained anew; the former run is in {aside}"
             )
         elif begun and (begun.get("key") != key or begun.get("kept", 0) < kept[name]):
-            place = _aside(folder, name, str(begun.get("key")))
+            aside = _aside(folder, name, str(begun.get("key")))
             few = f"it kept {begun.get('kept', 0)} checkpoints of the {kept[name]} asked for"
             cause = few if begun.get("kept", 0) < kept[name] else ""
             former = extensions.grown(runs[name], begun) if begun.get("key") != key else None
             former = None if key in elsewhere else former  # the longer one was trained before
             if former is not None and not cause:
                 if not (why := extensions.refusal(runs[name], former)):
-                    yield extensions.extend(runs[name], former, begun, place)
+                    yield extensions.extend(runs[name], former, begun, aside)
                     continue
                 cause = f"it cannot be trained on, since {why}; it is trained anew"
             elif begun.get("key") != key:
                 cause = "its training command or data have changed"
-            _move(folder, name, place, name)
-            yield f"{name}: {cause}; the former run is in {place}"
+            _move(folder, name, aside, name)
+            yield f"{name}: {cause}; the former run is in {aside}"
     yield from _stale_data(ledger)
     free = {}
     for file in trainings(folder):
-        place, name, begun = file.parents[2], file.parent.name, read_object(file)
-        if place != folder or name not in wanted:
-            free[str(begun.get("key"))] = place, name, begun.get("kept", 0)
+        former_folder, name, begun = file.parents[2], file.parent.name, read_object(file)
+        if former_folder != folder or name not in wanted:
+            free[str(begun.get("key"))] = former_folder, name, begun.get("kept", 0)
     for name, key in wanted.items():
         if (
             free.get(key, (folder, name, 0))[2] >= kept[name]
             and not (folder / "runs" / name).exists()
         ):
-            place, old, _ = free.pop(key)
-            _move(place, old, folder, name)
-            yield f"{name}: was trained before and is taken from {place / 'runs' / old}"
+            former_folder, old, _ = free.pop(key)
+            _move(former_folder, old, folder, name)
+            yield f"{name}: was trained before and is taken from {former_folder / 'runs' / old}"
 
 
 def _stale_data(ledger: Ledger) -> Iterator[str]:
@@ -200,12 +200,12 @@ def _stale_data(ledger: Ledger) -> Iterator[str]:
         others = any(wanted.get(name, key) != key for name in (step, *folders))
         if not others if whole else key in keys:
             continue
-        place = _aside(folder, step.replace("/", "-"), str(key))
+        aside = _aside(folder, step.replace("/", "-"), str(key))
         for name in folders if whole else outputs:
             if (folder / name).exists():
-                _rename(folder / name, place / name)
-        _rename(file, marker_of(place, step))
-        yield f"{step}: its command or data have changed; what it made is in {place}"
+                _rename(folder / name, aside / name)
+        _rename(file, marker_of(aside, step))
+        yield f"{step}: its command or data have changed; what it made is in {aside}"
 
 
 def _aside(folder: Path, name: str, key: str) -> Path:
@@ -214,9 +214,9 @@ def _aside(folder: Path, name: str, key: str) -> Path:
 
 def _move(source: Path, name: str, target: Path, new: str) -> None:
     """Move a run with its markers and logs; the run comes last, for a kill in between."""
-    for part in (DONE, "logs", "runs"):
-        if (source / part / name).exists():
-            _rename(source / part / name, target / part / new)
+    for subfolder in (DONE, "logs", "runs"):
+        if (source / subfolder / name).exists():
+            _rename(source / subfolder / name, target / subfolder / new)
 
 
 def _rename(source: Path, target: Path) -> None:

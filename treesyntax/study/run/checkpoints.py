@@ -42,20 +42,22 @@ def repair_checkpoints(folder: Path) -> None:
 
 def updates_of(path: Path) -> int:
     """The updates that a checkpoint tells, read without unpickling anything; -1 if it tells none."""
-    found, named = -1, False
+    updates, named = -1, False
     try:
         with zipfile.ZipFile(path) as archive:
-            entry = next(one for one in archive.infolist() if one.filename.endswith("data.pkl"))
+            entry = next(
+                member for member in archive.infolist() if member.filename.endswith("data.pkl")
+            )
             if entry.file_size > LARGEST_RECORD:
                 return -1
             for operation, argument, _ in pickletools.genops(archive.read(entry)):
                 if operation.name not in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
                     if named and isinstance(argument, int):
-                        found = argument
+                        updates = argument
                     named = argument == "num_updates"
     except Exception:  # what a damaged archive raises has no end
         return -1
-    return found
+    return updates
 
 
 def is_trained(folder: Path, log: TrainLog, max_update: int) -> bool:

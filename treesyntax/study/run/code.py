@@ -115,54 +115,56 @@ class Registered(NamedTuple):
     readable: bool = True
 
 
-def code_of(kind: str, command: Sequence[str] = (), own: Sequence[Path] = ()) -> dict[str, str]:
+def code_of(
+    kind: str, command: Sequence[str] = (), user_files: Sequence[Path] = ()
+) -> dict[str, str]:
     """Return digests and versions of a kind of step by ``KIND: ROOM`` and ``KIND: PACKAGE``.
 
     Args:
         kind: see :attr:`treesyntax.study.run.steps.Step.kind`.
         command: the words of the step; of a step of a run before them those of its training and its binarize, which
             name methods and formats.
-        own: files of the user's own.
+        user_files: files of the user's own.
     """
     root = ROOT
     finetunes = tuple(command[:1]) == (FINETUNE,)
     modules, trainer = (FINETUNING, FINETUNER) if finetunes else (ENTRIES, TRAINER)
     packages = set(trainer if kind in WITH_METHODS else ())
     if kind == PREPARE:
-        parts = dict(_of_preparing(tuple(command), root))
+        code = dict(_of_preparing(tuple(command), root))
         packages |= _imported_by_commands(tuple(command), root)
     else:
         entries, unused = modules.get(kind, ()), NO_MODEL.get(kind, ())
-        parts = dict(_of_entries(entries, root, unused))
+        code = dict(_of_entries(entries, root, unused))
         packages |= _imported(entries, root, unused) - OF_PARSERS.keys()
-    files = tuple(dict.fromkeys((*own, *listed(os.environ))))
+    files = tuple(dict.fromkeys((*user_files, *listed(os.environ))))
     if kind in WITH_METHODS:
         base = modules["train"]
-        parts |= _of_methods(_method_words(command), _named_by_flags(command), files, root, base)
-        parts |= _of_model(command)
+        code |= _of_methods(_method_words(command), _named_by_flags(command), files, root, base)
+        code |= _of_model(command)
     elif kind in GROUPS_OF:
         names, entries = _named_by_flags(command), ENTRIES.get(kind, (PREPARES["data"],))
         if kind == PREPARE:  # may be the text of a command for a shell
             names = frozenset(re.findall(r"\w+", " ".join(command)))
-        parts |= _of_user_modules(kind, names, files, _base(entries, root), root)
-    if parts:
-        parts[RULE] = THIS_RULE
-    parts |= {name: version_of(name) for name in sorted(packages)}
-    return {f"{kind}: {name}": value for name, value in parts.items()}
+        code |= _of_user_modules(kind, names, files, _base(entries, root), root)
+    if code:
+        code[RULE] = THIS_RULE
+    code |= {name: version_of(name) for name in sorted(packages)}
+    return {f"{kind}: {name}": value for name, value in code.items()}
 
 
 def code_of_users(files: Iterable[Path]) -> dict[str, str]:
     """Return digests of all that users add: files, and modules of entry points, with what they import of theirs."""
     each = dict.fromkeys((*files, *listed(os.environ)))
-    found = {str(file): digest_of(closure([file], _user_roots(file))) for file in each}
+    digests = {str(file): digest_of(closure([file], _user_roots(file))) for file in each}
     entries = {entry for group in imports.GROUPS for entry in imports.entries_of(group)}
-    return found | {entry.value: digest_of(_entry_files(entry, ROOT)) for entry in entries}
+    return digests | {entry.value: digest_of(_entry_files(entry, ROOT)) for entry in entries}
 
 
 def trainer_versions(code: Mapping[str, str]) -> dict[str, str]:
     """Return the versions of the packages that trained, of the code of a training."""
     known = dict.fromkeys((*TRAINER, *FINETUNER))
-    return {name: code[part] for name in known if (part := f"train: {name}") in code}
+    return {name: code[label] for name in known if (label := f"train: {name}") in code}
 
 
 def look_again() -> None:
@@ -187,9 +189,9 @@ def look_again() -> None:
         function.cache_clear()
 
 
-def merged(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def merged(codes: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Return the code of several steps; where one part has several digests, all of them."""
-    values = _values(parts)
+    values = _values(codes)
     return {name: BOTH.join(sorted(digests)) for name, digests in values.items()}
 
 
@@ -198,9 +200,9 @@ def mixed_parts(codes: Iterable[Mapping[str, str]]) -> list[str]:
     values = _values(codes)
     unknown = set(_unknown_kinds(values))
     return [
-        part
-        for part, digests in values.items()
-        if len(digests) > 1 and (_kind(part) not in unknown or _is_version(part))
+        label
+        for label, digests in values.items()
+        if len(digests) > 1 and (_kind(label) not in unknown or _is_version(label))
     ]
 
 
@@ -211,35 +213,37 @@ def unknown_parts(codes: Iterable[Mapping[str, str]]) -> list[str]:
 
 def of_first_rule(code: Mapping[str, str]) -> bool:
     """Return whether a part of the code was recorded by the rule that did not watch all of it."""
-    return any(FIRST_RULE in digests for part, digests in _values([code]).items() if _is_rule(part))
+    return any(
+        FIRST_RULE in digests for label, digests in _values([code]).items() if _is_rule(label)
+    )
 
 
 def _values(codes: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
     """All digests of each part."""
     values: dict[str, set[str]] = {}
     for code in codes:
-        for kind in {_kind(part) for part in code if ": " in part and not _is_version(part)}:
+        for kind in {_kind(label) for label in code if ": " in label and not _is_version(label)}:
             rule = f"{kind}: {RULE}"
             values.setdefault(rule, set()).update(code.get(rule, FIRST_RULE).split(BOTH))
-        for part, value in code.items():
-            values.setdefault(part, set()).update(value.split(BOTH))
+        for label, value in code.items():
+            values.setdefault(label, set()).update(value.split(BOTH))
     return values
 
 
 def _unknown_kinds(values: Mapping[str, set[str]]) -> list[str]:
-    return [_kind(part) for part, rules in values.items() if _is_rule(part) and len(rules) > 1]
+    return [_kind(label) for label, rules in values.items() if _is_rule(label) and len(rules) > 1]
 
 
-def _kind(part: str) -> str:
-    return part.partition(": ")[0]
+def _kind(label: str) -> str:
+    return label.partition(": ")[0]
 
 
-def _is_rule(part: str) -> bool:
-    return part.endswith(f": {RULE}")
+def _is_rule(label: str) -> bool:
+    return label.endswith(f": {RULE}")
 
 
-def _is_version(part: str) -> bool:
-    return part.partition(": ")[2] in PACKAGES
+def _is_version(label: str) -> bool:
+    return label.partition(": ")[2] in PACKAGES
 
 
 @cache
@@ -270,12 +274,12 @@ def _packages_of(files: Iterable[Path]) -> frozenset[str]:
 
 def _imported_by_commands(words: tuple[str, ...], root: Path) -> set[str]:
     """The packages of a command of the recipe."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for module in _commands_of(words).values():
-        found |= _imported((module,), root)
+        packages |= _imported((module,), root)
     text = " ".join(words)
     files = [module_file(OF_PARSERS[name], _roots(root)) for name in OF_PARSERS if name in text]
-    return found - OF_PARSERS.keys() | _packages_of(filter(None, files))
+    return packages - OF_PARSERS.keys() | _packages_of(filter(None, files))
 
 
 def _commands_of(words: tuple[str, ...]) -> dict[str, str]:
@@ -302,15 +306,17 @@ def _base(entries: tuple[str, ...], root: Path, unused: tuple[str, ...] = ()) ->
 @cache
 def _of_preparing(words: tuple[str, ...], root: Path) -> dict[str, str]:
     """The digests of a command of the recipe: all commands of ours that its text may run, and its scripts."""
-    parts: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for name, module in _commands_of(words).items():
-        parts |= {f"{name}/{room}": digest for room, digest in _of_entries((module,), root).items()}
+        digests |= {
+            f"{name}/{room}": digest for room, digest in _of_entries((module,), root).items()
+        }
     for word in () if words[:1] == OURS[:1] else words:
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
-            found = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
-            parts[f"{OWN}{file.name}"] = digest_of(found)
-    return parts
+            files = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
+            digests[f"{OWN}{file.name}"] = digest_of(files)
+    return digests
 
 
 def _of_model(command: Sequence[str]) -> dict[str, str]:
@@ -361,7 +367,7 @@ def _of_methods(
     known = {*registry, *(name for registered in user_methods for name in registered.names)}
     first = set(_of_arch(arch, known))
     waiting = [*re.findall(r"\w+", specs), *first]
-    parts: dict[str, str] = {}
+    digests: dict[str, str] = {}
     named: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -369,7 +375,7 @@ def _of_methods(
             continue
         named.add(name)
         if name in presets:
-            parts[f"preset {name}"] = sha256(presets[name].encode()).hexdigest()[:12]
+            digests[f"preset {name}"] = sha256(presets[name].encode()).hexdigest()[:12]
             waiting += re.findall(r"\w+", presets[name])
         of_paper = [registry[name][1]] if name in registry else []
         of_paper += [registered for registered in user_methods if name in registered.names]
@@ -380,10 +386,10 @@ def _of_methods(
     base = _base(modules, root)
     without = [*_left_out(root), root / PRESETS]
     for name in sorted(named & registry.keys()):
-        parts[f"method {name}"] = digest_of(
+        digests[f"method {name}"] = digest_of(
             closure([registry[name][0]], _roots(root), without) - base
         )
-    return parts | _of_user_modules("train", frozenset(named) | others, files, base, root)
+    return digests | _of_user_modules("train", frozenset(named) | others, files, base, root)
 
 
 def _of_user_modules(
@@ -403,15 +409,15 @@ def _of_user_modules(
         or not registered.readable
         or (kind in WITH_METHODS and not registered.names)
     }
-    parts = {label: digest_of(module) for label, module in counted.items()}
+    digests = {label: digest_of(module) for label, module in counted.items()}
     known = {name for _, registered in modules.values() for name in registered.names}
     for name in sorted(names & known):
         holders = [module for module, registered in modules.values() if name in registered.names]
-        parts[f"{OWN}{name}"] = digest_of(frozenset().union(*holders) - base)
+        digests[f"{OWN}{name}"] = digest_of(frozenset().union(*holders) - base)
     if kind in WITH_METHODS:
         nameless = [module for label, module in counted.items() if not modules[label][1].names]
-        parts[NAMELESS] = digest_of(frozenset().union(*nameless)) if nameless else NO_MODULES
-    return parts
+        digests[NAMELESS] = digest_of(frozenset().union(*nameless)) if nameless else NO_MODULES
+    return digests
 
 
 @cache
@@ -427,8 +433,8 @@ def _user_modules(
     """
     modules: dict[str, set[Path]] = {}
     for file in files:  # two may have the same name
-        found = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
-        modules.setdefault(f"{OWN}{file.name}", set()).update(found)
+        module_files = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
+        modules.setdefault(f"{OWN}{file.name}", set()).update(module_files)
     entries = {
         f"{OWN}{entry.value}": entry
         for group in GROUPS_OF.get(kind, ())
@@ -448,14 +454,14 @@ def _user_modules(
 
 def _of_arch(arch: str, methods: Iterable[str]) -> list[str]:
     """The method of ``tree_METHOD`` or ``tree_METHOD_SIZE``: the longest name that fits."""
-    found = []
+    longest = []
     for word in arch.split():
         rest = f"{word.removeprefix('tree_')}_"
         fits = [
             name for name in methods if word.startswith("tree_") and rest.startswith(f"{name}_")
         ]
-        found += sorted(fits, key=len)[-1:]
-    return found
+        longest += sorted(fits, key=len)[-1:]
+    return longest
 
 
 @cache
@@ -476,7 +482,7 @@ def _method_files(root: Path) -> list[Path]:
 def _presets(root: Path) -> dict[str, str]:
     """The specification of each preset, read from their file."""
     file = root / PRESETS
-    found: dict[str, str] = {}
+    specs: dict[str, str] = {}
     tree = read_source(file).tree if file.is_file() else None
     for node in ast.walk(tree) if tree else ():
         if not isinstance(node, ast.Dict):
@@ -484,13 +490,13 @@ def _presets(root: Path) -> dict[str, str]:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(value, ast.Call):
                 texts = [
-                    part.value
+                    constant.value
                     for argument in [*value.args[:1], *(word.value for word in value.keywords)]
-                    for part in ast.walk(argument)
-                    if isinstance(part, ast.Constant)
+                    for constant in ast.walk(argument)
+                    if isinstance(constant, ast.Constant)
                 ]
-                found[str(key.value)] = " ".join(map(str, texts))
-    return found
+                specs[str(key.value)] = " ".join(map(str, texts))
+    return specs
 
 
 def _registered_in(files: Iterable[Path]) -> Registered:
@@ -556,7 +562,9 @@ def _entry_files(entry: EntryPoint, root: Path) -> frozenset[Path]:
         spec = find_spec(top)
     except (ImportError, ValueError, AttributeError):  # importing it says what is wrong
         spec = None
-    folders = [Path(place).parent for place in (spec and spec.submodule_search_locations) or ()]
+    folders = [
+        Path(location).parent for location in (spec and spec.submodule_search_locations) or ()
+    ]
     if spec is not None and spec.origin is not None and not folders:
         folders = [Path(spec.origin).parent]
     roots = [*_roots(root), *(Root(folder, (top,)) for folder in folders)]

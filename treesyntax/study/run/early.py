@@ -69,14 +69,14 @@ def check_early(plan: Plan, checker: Sequence[str] | None = None) -> None:
             fault = OURS[command[0]](command[1:]) or _loses_text(recipe, command, method)
             _refuse(recipe, method, command[0], fault)
     # Files of the user's own may have metrics, formats and methods; they are imported in another process.
-    asked = {
+    delegated = {
         command: method
         for command, method in commands.items()
         if command[0] not in OURS or recipe.own_files
     }
     user_files = with_files(recipe.own_files, os.environ)
     for (command, method), fault in zip(
-        asked.items(), _ask(checker, list(asked), user_files), strict=True
+        delegated.items(), _ask(checker, list(delegated), user_files), strict=True
     ):
         _refuse(recipe, method, command[0], fault or _loses_text(recipe, command, method))
     check_references(recipe)
@@ -167,15 +167,15 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
     if program == "score":
         raise OptionError(f"{recipe.path}: score: {fault.problem}")
     section, flag = SECTIONS[program], fault.flag
-    own, shared = (
+    row_flags, shared_flags = (
         {flag_name(name).replace("_", "-") for name in getattr(at, section)}
         for at in (method, recipe)
     )
-    kept = flag_name(flag).replace("_", "-")
-    axis = next((one.name for one in recipe.axes if f"{section}.{flag}" in one.options), "")
+    stored_name = flag_name(flag).replace("_", "-")
+    axis_name = next((axis.name for axis in recipe.axes if f"{section}.{flag}" in axis.options), "")
     if flag == DATA:
         key = DATA
-    elif axis == SEARCH:
+    elif axis_name == SEARCH:
         key = f"{SEARCH}: {section}.{flag}"
     elif flag == MODEL and method.arch == recipe.content[MODEL]:
         key = MODEL
@@ -183,7 +183,11 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
         key = f"methods.{method.name}.{flag}"
     elif flag == "arch":
         key = f"methods.{method.name}.arch"
-    elif flag and kept not in own and (kept in shared or program != "binarize"):
+    elif (
+        flag
+        and stored_name not in row_flags
+        and (stored_name in shared_flags or program != "binarize")
+    ):
         key = f"{section}.{flag}"
     else:
         key = ".".join(filter(None, ("methods", method.name, section, flag)))

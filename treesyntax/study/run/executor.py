@@ -88,20 +88,24 @@ class Executor:
         ledger: the steps, and which of them are done.
         options: how to run them.
         after: called after each step that ended well; it fails if that raises a TreeSyntaxError.
-        part: the part of the plan that is to be done now, see :meth:`Plan.part`.
+        chosen_plan: the part of the plan that is to be done now, see :meth:`Plan.of_rows`.
     """
 
     def __init__(
-        self, ledger: Ledger, options: ExecutionOptions, after: Callable[[Step], None], part: Plan
+        self,
+        ledger: Ledger,
+        options: ExecutionOptions,
+        after: Callable[[Step], None],
+        chosen_plan: Plan,
     ) -> None:
         self.ledger, self.plan, self.folder = ledger, ledger.plan, ledger.folder
         self.options, self.after = options, after
         self.devices = Devices(options.gpus, os.environ)
         self.attempts: Counter[str] = Counter()
-        rows = dict.fromkeys(run.method.name for run in part.runs)
-        self.rows = tuple(rows) if len(part.runs) < len(ledger.plan.runs) else ()
+        rows = dict.fromkeys(run.method.name for run in chosen_plan.runs)
+        self.rows = tuple(rows) if len(chosen_plan.runs) < len(ledger.plan.runs) else ()
         self.failures: dict[str, Failure] = {}
-        self.earlier = other_failures(self.folder, {step.name for step in part.steps})
+        self.earlier = other_failures(self.folder, {step.name for step in chosen_plan.steps})
         self.children: list[_Child] = []
         self.submission = Submission(options.cluster, options.kinds, ledger)
         self.done: set[str] = set()
@@ -113,7 +117,9 @@ class Executor:
             elif self._ended_unnoticed(step):
                 ledger.mark(step, 0.0)
                 self.done.add(step.name)
-        left = sum(step.kind == "train" and step.name not in self.done for step in part.steps)
+        left = sum(
+            step.kind == "train" and step.name not in self.done for step in chosen_plan.steps
+        )
         shared = process.common_environment("", options.threads)
         log = self.folder / "logs/preloaded.log"
         runs = 0 if options.cluster else left
@@ -122,14 +128,14 @@ class Executor:
         # The steps that wait for others, and by whether they are jobs the indices of those that do
         # not wait; the smallest is started next. Trainings are last: what is trained is scored first.
         self.waiting = TopologicalSorter(
-            {name: set(needs) - self.done for name, needs in part.needs.items()
+            {name: set(needs) - self.done for name, needs in chosen_plan.needs.items()
              if name not in self.done}
         )  # fmt: skip
         self.waiting.prepare()
         self.ready: dict[bool, list[tuple[bool, int]]] = {False: [], True: []}
         # Trainings wait until all data that can be made is made and its pairs are compared.
         self.held: list[Step] = []
-        self.data = [step.name for step in part.steps if step.kind == BINARIZE]
+        self.data = [step.name for step in chosen_plan.steps if step.kind == BINARIZE]
         self.compared = False
         self._queue_ready()
 
@@ -204,9 +210,9 @@ class Executor:
     def _start(self, step: Step) -> None:
         self.ledger.check_inputs(step)
         log, words = self.folder / step.log, command_words(step, self.folder, self.options)
-        found = self.ledger.take_over(step) if step.kind in PREPARED else None
-        if found is not None:
-            self._begin_log(log, ["taken", "from", str(found)])
+        source = self.ledger.take_over(step) if step.kind in PREPARED else None
+        if source is not None:
+            self._begin_log(log, ["taken", "from", str(source)])
             self._count_done(step, 0.0)
             return
         self.attempts[step.name] += 1
@@ -246,8 +252,8 @@ class Executor:
 
     def _submit(self) -> None:
         try:
-            for one in self.submission.submit():
-                self.watcher.submitted(one.step, one.job.id)
+            for submitted in self.submission.submit():
+                self.watcher.submitted(submitted.step, submitted.job.id)
         except OSError as error:
             orders, self.submission.orders = self.submission.orders, []
             for step, _ in orders:
@@ -273,8 +279,8 @@ class Executor:
                 self._fail(child.step, self._reason(child.step, child.process.returncode))
             else:
                 self._finish(child.step, time.monotonic() - child.started)
-        for one in self.submission.collect(self.watcher):
-            self._finish_job(one, *self.submission.outcome(one))
+        for ended in self.submission.collect(self.watcher):
+            self._finish_job(ended, *self.submission.outcome(ended))
 
     def _finish_job(self, ended: Submitted, saved: int, reason: str) -> None:
         step, status = ended.step, ended.job.returncode

@@ -221,8 +221,10 @@ def _would_save(train: Step, updates: int, former: Former, log: TrainLog) -> boo
 def _keep(folder: Path, run: Run, aside: Path) -> None:
     """Copy what a run gave so far, without its checkpoints."""
     names = {"runs": "checkpoints", "done": "", "logs": ""}
-    for place, large in names.items():
-        source = folder / place / run.name
+    for subfolder, large in names.items():
+        source = folder / subfolder / run.name
         if source.is_dir():
             left_out = shutil.ignore_patterns(large, "*.pt", BEGUN_FILE)
-            shutil.copytree(source, aside / place / run.name, ignore=left_out, dirs_exist_ok=True)
+            shutil.copytree(
+                source, aside / subfolder / run.name, ignore=left_out, dirs_exist_ok=True
+            )

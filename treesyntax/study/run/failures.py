@@ -49,7 +49,7 @@ def read_failures(folder: Path) -> dict[str, Failure]:
 
 def other_failures(folder: Path, tried: Collection[str]) -> dict[str, Failure]:
     """Those of steps that are not tried now, which are still true."""
-    return {name: one for name, one in read_failures(folder).items() if name not in tried}
+    return {name: failure for name, failure in read_failures(folder).items() if name not in tried}
 
 
 def failure_of(name: str, plan: Plan, failures: Mapping[str, Failure]) -> Failure | None:

@@ -79,8 +79,8 @@ class Fairseq:
             if step.kind not in ("train", "generate"):
                 continue
             words = list(step.command)
-            place = words.index("--user-dir")
-            del words[place : place + 2]
+            index = words.index("--user-dir")
+            del words[index : index + 2]
             words[1] = DATA_FOLDER
             kept = [
                 word for word in words if run.folder not in word

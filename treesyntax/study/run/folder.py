@@ -40,13 +40,13 @@ def check_folder(folder: Path) -> None:
 def studies_near(folder: Path) -> list[Path]:
     """The other studies beside a study's folder, around it, and in it."""
     folder = folder.absolute()
-    found = {
+    studies = {
         file.parent
-        for place in (folder.parent, folder)
+        for root in (folder.parent, folder)
         for pattern in (IDENTITY_FILE, f"*/{IDENTITY_FILE}")
-        for file in place.glob(pattern)
+        for file in root.glob(pattern)
     }
-    return sorted(found - {folder})
+    return sorted(studies - {folder})
 
 
 def held_alone(folder: Path) -> AbstractContextManager[None]:
@@ -57,12 +57,12 @@ def held_alone(folder: Path) -> AbstractContextManager[None]:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove the half-written files of a killed study from a folder that this process holds."""
-    for place, folders, files in os.walk(folder):
-        if Path(place) != folder and IDENTITY_FILE in files:  # another study, which may be at work
+    for parent, folders, files in os.walk(folder):
+        if Path(parent) != folder and IDENTITY_FILE in files:  # another study, which may be at work
             folders.clear()
             continue
         for name in [name for name in (*folders, *files) if is_leftover(name)]:
-            path = Path(place, name)
+            path = Path(parent, name)
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:

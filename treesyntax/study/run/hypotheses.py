@@ -36,7 +36,7 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
             the order of fairseq's batches.
         size: number of sentences in the test set.
     """
-    found: dict[int, str] = {}
+    hypotheses: dict[int, str] = {}
     for line, text in enumerate(read_lines(path), start=1):
         if not text.startswith(PREFIX):
             continue
@@ -44,11 +44,11 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
         if len(fields) != 3 or not _NUMBER.fullmatch(fields[0]):
             raise InputError(path, line, "is not D-NUMBER, score and text", "generate again")
         number = int(fields[0])
-        if number in found or number >= size:
-            cause = "comes twice" if number in found else f"is not in a test set of {size}"
+        if number in hypotheses or number >= size:
+            cause = "comes twice" if number in hypotheses else f"is not in a test set of {size}"
             raise InputError(path, line, f"sentence {number} {cause}", "generate again")
-        found[number] = fields[2]
-    missing = [number for number in range(size) if number not in found]
+        hypotheses[number] = fields[2]
+    missing = [number for number in range(size) if number not in hypotheses]
     if missing:
         shown = ", ".join(map(str, missing[:SHOWN])) + (", …" if len(missing) > SHOWN else "")
         raise InputError(
@@ -57,7 +57,7 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
             f"{len(missing)} of {size} sentences have no hypothesis (number {shown})",
             "they are too long for the model, or generation was cut off",
         )
-    return [found[number] for number in range(size)]
+    return [hypotheses[number] for number in range(size)]
 
 
 def with_characters(line: str) -> str:
@@ -97,7 +97,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.unknown:
             words = [line.split() for line in read_lines(args.unknown)]
             pairs = zip(hypotheses, words, strict=True)
-            hypotheses = [" ".join(with_words(line.split(" "), own)) for line, own in pairs]
+            hypotheses = [
+                " ".join(with_words(line.split(" "), line_words)) for line, line_words in pairs
+            ]
         if args.bytes:
             hypotheses = [with_characters(line) for line in hypotheses]
         if (args.linearization is None) != (args.notation is None):

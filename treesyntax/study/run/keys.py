@@ -56,9 +56,9 @@ def _fresh(step: Step) -> list[str]:
     return writes(step) if known else []
 
 
-def meets(one: str, other: str) -> bool:
+def meets(path: str, other: str) -> bool:
     """Whether two paths are the same, or one is inside the other."""
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+    return path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/")
 
 
 class Keys:
@@ -101,19 +101,19 @@ class Keys:
 
     def chain(self, name: str) -> list[Step]:
         """A step and all that must be done before it."""
-        return [self._steps[one] for one in (*self._before[name], name)]
+        return [self._steps[step_name] for step_name in (*self._before[name], name)]
 
     @cached_property
     def followers(self) -> dict[str, list[str]]:
         """By the name of a step the steps that use what it makes, last first, and the step itself."""
-        found: dict[str, list[str]] = {step.name: [step.name] for step in self.plan.steps}
+        followers: dict[str, list[str]] = {step.name: [step.name] for step in self.plan.steps}
         sources: dict[str, set[str]] = {}
         for step in self.plan.steps:
             read = self.reads[step.name]
-            sources[step.name] = read.union(*(sources[one] for one in read))
-            for one in sources[step.name]:
-                found[one].insert(0, step.name)
-        return found
+            sources[step.name] = read.union(*(sources[source] for source in read))
+            for source in sources[step.name]:
+                followers[source].insert(0, step.name)
+        return followers
 
     def data(self, method: Method) -> dict[str, str]:
         """What determines each of the six data files of a row, by the file's key in the recipe."""
@@ -122,7 +122,7 @@ class Keys:
             key: self.digest(name)
             if OUT not in inside(name)
             else sha256_of_value(
-                [name, *sorted(self.of[one] for one in self._made(inside(name), prepare))]
+                [name, *sorted(self.of[maker] for maker in self._made(inside(name), prepare))]
             )
             for key, name in data_files(method)
         }
@@ -136,17 +136,17 @@ class Keys:
         if not outside and OUT not in word:
             return [word]
         inputs = [name for name in _candidates(word) if name in outside] if outside else []
-        found = [part for name in inputs for part in (Path(name).suffix, self.digest(name))]
+        words = [text for name in inputs for text in (Path(name).suffix, self.digest(name))]
         if word in inputs:
-            return found
+            return words
         for path in _paths_inside(word):
             made = self._made(path, before)
             if not made and meets(path, f"{OUT}/data") and path not in _fresh(step):
                 # No prepare command names it: any may have made it.
-                made = [one for one in before if self._steps[one].kind == PREPARE]
+                made = [maker for maker in before if self._steps[maker].kind == PREPARE]
             self.reads[step.name].update(made)
-            found += sorted(self.of[one] for one in made)
-        return [_without_names(word), *found]
+            words += sorted(self.of[maker] for maker in made)
+        return [_without_names(word), *words]
 
     def _made(self, path: str, before: Mapping[str, None]) -> list[str]:
         """The steps that made a path inside the study."""
@@ -223,8 +223,8 @@ def checkpoints_kept(train: Step) -> int:
 def flag_value(step: Step, flag: str) -> str | None:
     """The value of a flag on a command line, the last one as its program takes it; None without it."""
     words = list(_values(step.command))
-    places = [place for place, word in enumerate(words) if word.replace("_", "-") == flag]
-    return words[places[-1] + 1] if places else None
+    indices = [index for index, word in enumerate(words) if word.replace("_", "-") == flag]
+    return words[indices[-1] + 1] if indices else None
 
 
 def data_files(method: Method) -> Iterator[tuple[str, str]]:

@@ -52,8 +52,8 @@ def marker_of(folder: Path, step: str) -> Path:
 
 def trainings(folder: Path) -> list[Path]:
     """The notes of all trainings in a study's folder, those that were replaced too."""
-    places = (f"{REPLACED}/*/runs/*", "runs/*")
-    return [file for place in places for file in sorted(folder.glob(f"{place}/{BEGUN_FILE}"))]
+    patterns = (f"{REPLACED}/*/runs/*", "runs/*")
+    return [file for pattern in patterns for file in sorted(folder.glob(f"{pattern}/{BEGUN_FILE}"))]
 
 
 class Ledger:
@@ -79,8 +79,8 @@ class Ledger:
 
     def marker(self, step: Step) -> dict[str, Any]:
         """What is noted of a step that was done with its present key; {} otherwise."""
-        found = read_object(marker_of(self.folder, step.name))
-        return found if found and found.get("key") == self.keys.of[step.name] else {}
+        marker = read_object(marker_of(self.folder, step.name))
+        return marker if marker and marker.get("key") == self.keys.of[step.name] else {}
 
     def made_by(self, step: Step) -> dict[str, str]:
         """The code that made what a step left; {} where that is gone, or is made again with other code anyway."""
@@ -200,13 +200,13 @@ class Ledger:
     def begun(self, run: Run) -> dict[str, Any]:
         """What is noted of the run's training, wherever in the folder it lies; {} if there is none."""
         key = self.keys.of[run.step("train")]
-        own = read_object(self.folder / run.folder / BEGUN_FILE)
-        return own if own.get("key") == key else self._elsewhere.get(key, {})
+        note = read_object(self.folder / run.folder / BEGUN_FILE)
+        return note if note.get("key") == key else self._elsewhere.get(key, {})
 
     @cached_property
     def _elsewhere(self) -> dict[str, dict[str, Any]]:
-        found = map(read_object, trainings(self.folder))
-        return {str(one.get("key")): one for one in found}
+        notes = map(read_object, trainings(self.folder))
+        return {str(note.get("key")): note for note in notes}
 
     def forget(self, step: Step) -> None:
         """Remove the markers of a step that starts and of all that uses what it makes.
@@ -254,19 +254,21 @@ class Ledger:
         if step.kind in LARGE:
             return {}
         names = ["data"] if step.kind == PREPARE else step.outputs
-        others: dict[str, str] = {}
+        other_digests: dict[str, str] = {}
         for other in self.plan.prepare if step.kind == PREPARE else ():
             if other is not step:
-                others |= self.marker(other).get("outputs", {})
+                other_digests |= self.marker(other).get("outputs", {})
         files = [
             file
             for name in names
-            for file in ([f"{name}/{one}" for one in files_in(self.folder / name)]
+            for file in ([f"{name}/{path}" for path in files_in(self.folder / name)]
                          if (self.folder / name).is_dir() else [name])
             if (self.folder / file).is_file() and Path(file).name != README
         ]  # fmt: skip
-        found = {file: self.digests.of(self.folder / file) for file in files}
-        return {file: digest for file, digest in found.items() if others.get(file) != digest}
+        digests = {file: self.digests.of(self.folder / file) for file in files}
+        return {
+            file: digest for file, digest in digests.items() if other_digests.get(file) != digest
+        }
 
     def take_over(self, step: Step) -> Path | None:
         """Link prepared data with the key of a step from elsewhere; returns where it was found."""
@@ -298,14 +300,14 @@ class Ledger:
     @cached_property
     def _prepared(self) -> dict[str, list[tuple[Path, dict[str, Any]]]]:
         """The markers of prepared data by key, in this study and in others near it."""
-        found: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
+        markers: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
         for study in (self.folder, *studies_near(self.folder)):
             for folder in (study, *sorted(study.glob(f"{REPLACED}/*"))):
                 for file in prepared_markers(folder):
                     marker = read_object(file)
                     if isinstance(marker.get("outputs"), dict):
-                        found.setdefault(str(marker.get("key")), []).append((folder, marker))
-        return found
+                        markers.setdefault(str(marker.get("key")), []).append((folder, marker))
+        return markers
 
     def run_code(self, run: Run) -> dict[str, str]:
         """The code of all steps of a run that can change its numbers: as it was, or as it will be."""
@@ -320,8 +322,8 @@ class Ledger:
 
     def _half_trained(self, run: Run) -> bool:
         """Whether a run that has not ended will go on in this folder, with the present code."""
-        own = read_object(self.folder / run.folder / BEGUN_FILE)
-        return own.get("key") == self.keys.of[run.step("train")]
+        note = read_object(self.folder / run.folder / BEGUN_FILE)
+        return note.get("key") == self.keys.of[run.step("train")]
 
 
 def check_read(plan: Plan, folder: Path, identity: Identity) -> None:

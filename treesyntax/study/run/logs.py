@@ -296,11 +296,13 @@ def divergence(path: Path) -> str:
     for line in _lines(path, tail=False):
         if _BEGUN.match(line):
             cause = ""
-        elif (found := _STATS.search(line)) and found[1] == "train_inner":
+        elif (match := _STATS.search(line)) and match[1] == "train_inner":
             with suppress(ValueError):
-                stats = parse_json(found[2])
-        elif not cause and (told := _DIVERGED.search(line)):
-            cause = "NaN or infinite gradients" if told[1] else "overflow at the least loss scale"
+                stats = parse_json(match[2])
+        elif not cause and (diverged := _DIVERGED.search(line)):
+            cause = (
+                "NaN or infinite gradients" if diverged[1] else "overflow at the least loss scale"
+            )
     if not cause:
         return ""
     update, rate, loss = (stats.get(name) for name in ("num_updates", "lr", "loss"))

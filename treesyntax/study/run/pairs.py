@@ -67,14 +67,14 @@ class Bounds(NamedTuple):
 
     def options(self, lengths: Lengths) -> list[str]:
         """The options of a recipe that some pairs are too long for."""
-        found = []
+        names = []
         for side, sizes, most in zip(Limits._fields, lengths, self.positions, strict=True):
             longest = int(np.max(sizes, initial=0))
             if most is not None and longest > most:
-                found.append(f"train.max-{side}-positions")
+                names.append(f"train.max-{side}-positions")
             if self.batch is not None and longest > self.batch:
-                found.append(f"{self.section}.max-tokens")
-        return found
+                names.append(f"{self.section}.max-tokens")
+        return names
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def uses_of(plan: Plan, folder: Path) -> Uses:
     if not plan.trainer.drops_pairs:
         return {}  # all rows read the same tokens, whatever their trees
     lengths = cache(read_lengths)
-    found: Uses = {}
+    uses: Uses = {}
     runs = {run.method.name: run for run in plan.runs}
     for name, run in runs.items():
         data = plan.data_folder(run.method, folder)
@@ -128,11 +128,11 @@ def uses_of(plan: Plan, folder: Path) -> Uses:
                 sizes: Lengths = lengths(data, split)
             except InputError:
                 continue  # not made yet; the steps that need it name its fault
-            found.setdefault(name, {})[split] = Use(
+            uses.setdefault(name, {})[split] = Use(
                 len(sizes.source), bounds.limits, sizes.too_long(bounds.limits), sizes.empty,
                 bounds.stops, tuple(bounds.options(sizes)),
             )  # fmt: skip
-    return found
+    return uses
 
 
 def bounds_of(recipe: Recipe, method: Method) -> dict[str, Bounds]:
@@ -140,10 +140,10 @@ def bounds_of(recipe: Recipe, method: Method) -> dict[str, Bounds]:
     train, generate = (_dashed(recipe.flags(method, name)) for name in ("train", "generate"))
     positions, searched = _positions(train, POSITIONS), _positions(generate, None)
     # fairseq's own default, which our task does not count as a limit.
-    searched = Limits(*(None if one == POSITIONS else one for one in searched))
+    searched = Limits(*(None if limit == POSITIONS else limit for limit in searched))
     most = _number(train, "max-tokens")
     batch = BATCH if generate.get("batch-size") is None else None
-    found = {
+    bounds = {
         TRAIN: Bounds(_subsets(train, TRAIN), positions, most, "train", False),
         VALID: Bounds(
             _subsets(train, VALID),
@@ -161,8 +161,8 @@ def bounds_of(recipe: Recipe, method: Method) -> dict[str, Bounds]:
         ),
     }
     if train.get("disable-validation"):
-        del found[VALID]
-    return found
+        del bounds[VALID]
+    return bounds
 
 
 def _subsets(flags: Mapping[str, Any], split: str) -> tuple[str, ...]:
@@ -188,22 +188,22 @@ def _positions(flags: Mapping[str, Any], default: int | None) -> Limits:
 
 def groups(recipe: Recipe, uses: Uses) -> dict[str, list[str]]:
     """The rows that are compared with each other and have data, by the name of their group."""
-    found: dict[str, list[str]] = {}
+    rows_by_group: dict[str, list[str]] = {}
     for method in recipe.methods:
         if method.name in uses:
-            found.setdefault(group_of(recipe, method), []).append(method.name)
-    return found
+            rows_by_group.setdefault(group_of(recipe, method), []).append(method.name)
+    return rows_by_group
 
 
 def left_out_of(rows: Sequence[str], uses: Uses) -> dict[str, Numbers]:
     """The pairs that some of the rows cannot use, or have empty where others have not, by split."""
-    found = {}
+    left_out = {}
     for split in (TRAIN, VALID):
-        own = [uses[row][split] for row in rows if split in uses[row]]
-        if own:
-            long = np.unique(np.concatenate([use.long for use in own]))
-            found[split] = np.union1d(long, _unevenly_empty(own))
-    return found
+        split_uses = [uses[row][split] for row in rows if split in uses[row]]
+        if split_uses:
+            long = np.unique(np.concatenate([use.long for use in split_uses]))
+            left_out[split] = np.union1d(long, _unevenly_empty(split_uses))
+    return left_out
 
 
 def _unevenly_empty(uses: Sequence[Use]) -> Numbers:
@@ -213,7 +213,7 @@ def _unevenly_empty(uses: Sequence[Use]) -> Numbers:
 
 def conflicts(recipe: Recipe, uses: Uses) -> list[str]:
     """Why rows would not use the same pairs, or a step would stop at one: a clause each."""
-    found = [
+    clauses = [
         f"{method.name} has train.max-valid-steps, which validates on the first batches alone: other pairs "
         "in each row; leave it out, or give less validation data to all rows"
         for method in recipe.methods
@@ -222,31 +222,31 @@ def conflicts(recipe: Recipe, uses: Uses) -> list[str]:
     ][:1]
     for rows in groups(recipe, uses).values():
         for split in WORDS:
-            own = {row: uses[row][split] for row in rows if split in uses[row]}
-            if own and (split == TEST or not recipe.skips):
-                found += _conflicts_of(split, own, recipe.skips)
-    return found
+            split_uses = {row: uses[row][split] for row in rows if split in uses[row]}
+            if split_uses and (split == TEST or not recipe.skips):
+                clauses += _conflicts_of(split, split_uses, recipe.skips)
+    return clauses
 
 
-def _conflicts_of(split: str, own: Mapping[str, Use], skips: bool) -> Iterator[str]:
-    title = f"of {next(iter(own.values())).pairs} {WORDS[split]} pairs"
+def _conflicts_of(split: str, uses: Mapping[str, Use], skips: bool) -> Iterator[str]:
+    title = f"of {next(iter(uses.values())).pairs} {WORDS[split]} pairs"
     allow = ", or write skip: allowed in the recipe, which leaves them out of all rows"
     allow = "" if split == TEST else allow
-    stopping = {row: use for row, use in own.items() if use.stops and len(use.long)}
-    if stopping or len({use.long.tobytes() for use in own.values()}) > 1:
-        options = dict.fromkeys(option for use in own.values() for option in use.options)
+    stopping = {row: use for row, use in uses.items() if use.stops and len(use.long)}
+    if stopping or len({use.long.tobytes() for use in uses.values()}) > 1:
+        options = dict.fromkeys(option for use in uses.values() for option in use.options)
         what = (
             "rows cannot read"
             if stopping
             else "rows would not use the same pairs: fairseq leaves out"
         )
         yield (
-            f"{what} {title} {_rows(own)}; raise {' and '.join(options)} for all rows, or take these "
+            f"{what} {title} {_rows(uses)}; raise {' and '.join(options)} for all rows, or take these "
             f"pairs out of the data{allow}"
         )
-    if len(uneven := _unevenly_empty(list(own.values()))) and not (skips and split == TEST):
+    if len(uneven := _unevenly_empty(list(uses.values()))) and not (skips and split == TEST):
         counts = ", ".join(
-            f"{row} {len(np.intersect1d(use.empty, uneven))}" for row, use in own.items()
+            f"{row} {len(np.intersect1d(use.empty, uneven))}" for row, use in uses.items()
         )
         yield (
             f"{title} {len(uneven)} have no token in some rows and tokens in others ({counts}; number "
@@ -254,10 +254,10 @@ def _conflicts_of(split: str, own: Mapping[str, Use], skips: bool) -> Iterator[s
         )
 
 
-def _rows(own: Mapping[str, Use]) -> str:
+def _rows(uses: Mapping[str, Use]) -> str:
     """What rows cannot use, those that are alike together."""
     alike: dict[str, list[str]] = {}
-    for row, use in own.items():
+    for row, use in uses.items():
         alike.setdefault(use.shown(), []).append(row)
     return "; ".join(f"{text} ({', '.join(rows)})" for text, rows in alike.items())
 
@@ -277,9 +277,9 @@ def check_pairs(plan: Plan, folder: Path, begun: Mapping[str, Mapping[str, Any]]
             with others left out than would be now.
     """
     recipe, uses = plan.recipe, uses_of(plan, folder)
-    if found := conflicts(recipe, uses):
-        more = f"; --plan shows {len(found) - 1} more" if len(found) > 1 else ""
-        raise OptionError(f"{recipe.path}: {found[0]}{more}")
+    if clauses := conflicts(recipe, uses):
+        more = f"; --plan shows {len(clauses) - 1} more" if len(clauses) > 1 else ""
+        raise OptionError(f"{recipe.path}: {clauses[0]}{more}")
     for name, rows in groups(recipe, uses).items() if recipe.skips else ():
         file, left_out = folder / left_out_file(name), left_out_of(rows, uses)
         if not file.exists() or not _same(read_left_out(file), left_out):
@@ -294,25 +294,29 @@ def check_pairs(plan: Plan, folder: Path, begun: Mapping[str, Mapping[str, Any]]
     return pair_lines(recipe, uses)
 
 
-def _same(one: Mapping[str, Numbers], other: Mapping[str, Numbers]) -> bool:
-    return one.keys() == other.keys() and all(np.array_equal(one[key], other[key]) for key in one)
+def _same(before: Mapping[str, Numbers], now: Mapping[str, Numbers]) -> bool:
+    return before.keys() == now.keys() and all(
+        np.array_equal(before[key], now[key]) for key in before
+    )
 
 
 def _counted(left_out: Mapping[str, Numbers]) -> str:
-    return " and ".join(f"{len(found)} {WORDS[split]} pairs" for split, found in left_out.items())
+    return " and ".join(
+        f"{len(numbers)} {WORDS[split]} pairs" for split, numbers in left_out.items()
+    )
 
 
 def pair_lines(recipe: Recipe, uses: Uses) -> list[str]:
     """What a study will say of the pairs of its rows: those that are left out, and what stops it."""
-    found = [f"NOTHING WILL BE TRAINED: {text}" for text in conflicts(recipe, uses)]
+    lines = [f"NOTHING WILL BE TRAINED: {text}" for text in conflicts(recipe, uses)]
     for rows in groups(recipe, uses).values():
         left_out = left_out_of(rows, uses)
         for split, numbers in left_out.items():
-            if not len(numbers) or (found and not recipe.skips):
+            if not len(numbers) or (lines and not recipe.skips):
                 continue
             total = uses[rows[0]][split].pairs
             why = "skip: allowed" if recipe.skips else "they are too long in each of them"
-            found.append(
+            lines.append(
                 f"{len(numbers)} of {total} {WORDS[split]} pairs are left out of {', '.join(rows)} ({why})"
             )
-    return found
+    return lines

@@ -51,11 +51,11 @@ class Plan:
 
     @cached_property
     def _steps_by_run(self) -> dict[str, list[Step]]:
-        found: dict[str, list[Step]] = {run.name: [] for run in self.runs}
+        steps_by_run: dict[str, list[Step]] = {run.name: [] for run in self.runs}
         for step in self.steps:
-            if (name := step.name.partition("/")[0]) in found:
-                found[name].append(step)
-        return found
+            if (name := step.name.partition("/")[0]) in steps_by_run:
+                steps_by_run[name].append(step)
+        return steps_by_run
 
     @cached_property
     def prepare(self) -> list[Step]:
@@ -67,7 +67,7 @@ class Plan:
         """The names of the steps that each step needs."""
         return {step.name: step.needs for step in self.steps}
 
-    def part(self, rows: Sequence[str]) -> Plan:
+    def of_rows(self, rows: Sequence[str]) -> Plan:
         """The runs of some rows alone, and the steps that they need.
 
         Args:

@@ -55,7 +55,8 @@ def score_of(step: Step, estimate: Estimate) -> str:
         if run.step("score") == step.name:
             with suppress(InputError, KeyError, TypeError, ValueError):
                 scores = {
-                    one["metric"]: one["value"] for one in read_json(estimate.folder / step.stdout)
+                    result["metric"]: result["value"]
+                    for result in read_json(estimate.folder / step.stdout)
                 }
                 return f"{run.method.primary} {scores[run.method.primary]:.2f}"
     return ""
@@ -72,7 +73,7 @@ class PlainProgress:
     def __init__(self, estimate: Estimate, console: Console) -> None:
         self.estimate, self.console = estimate, console
         self.next_line = time.monotonic() + LINE_EVERY
-        self.told: dict[str, str] = {}
+        self.step_by_message: dict[str, str] = {}
         self.scored = False
 
     def started(self, step: Step) -> None:
@@ -109,7 +110,7 @@ class PlainProgress:
     def failed(self, step: Step, failure: Failure) -> None:
         """Say so, with the reason."""
         self.estimate.failed.add(step.name)
-        first = self.told.setdefault(failure.message, step.name)
+        first = self.step_by_message.setdefault(failure.message, step.name)
         message = failure.message if first == step.name else f"as {first}"
         self.say(f"FAILED {step.name}: {message} (see {failure.log})")
 

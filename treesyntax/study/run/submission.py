@@ -95,36 +95,38 @@ class Submission:
             return []
         self.away = ""
         pairs = zip(self.orders, jobs, strict=True)
-        found = [Submitted(step, job, self.saved(step)) for (step, _), job in pairs]
+        submitted = [Submitted(step, job, self.saved(step)) for (step, _), job in pairs]
         self.orders = []
-        self.submitted += found
-        return found
+        self.submitted += submitted
+        return submitted
 
     def collect(self, watcher: PlainProgress) -> Iterator[Submitted]:
         """Look at all jobs, and tell of those that begin; yields those that ended."""
-        for one in list(self.submitted):
-            waited, status = one.job.waits, one.job.poll()
-            if waited and not one.job.waits:
-                self.ledger.note_start(one.step, of_job=True)
-                watcher.started(one.step)
+        for submitted in list(self.submitted):
+            waited, status = submitted.job.waits, submitted.job.poll()
+            if waited and not submitted.job.waits:
+                self.ledger.note_start(submitted.step, of_job=True)
+                watcher.started(submitted.step)
             if status is not None:
-                self.submitted.remove(one)
-                yield one
-                one.job.forget()
+                self.submitted.remove(submitted)
+                yield submitted
+                submitted.job.forget()
 
     def stop(self) -> None:
         """Cancel all jobs."""
         if self.cluster is not None:
-            self.cluster.stop(one.job for one in self.submitted)
+            self.cluster.stop(submitted.job for submitted in self.submitted)
 
     def running(self) -> list[Step]:
         """The steps that have begun."""
-        return [one.step for one in self.submitted if not one.job.waits]
+        return [submitted.step for submitted in self.submitted if not submitted.job.waits]
 
     def queued(self) -> dict[str, str]:
         """Why the others wait, by name."""
         return {step.name: self.away for step, _ in self.orders} | {
-            one.step.name: one.job.waits_for for one in self.submitted if one.job.waits
+            submitted.step.name: submitted.job.waits_for
+            for submitted in self.submitted
+            if submitted.job.waits
         }
 
     def is_at_work(self, step: Step) -> bool:

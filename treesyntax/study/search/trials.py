@@ -68,7 +68,7 @@ class Trials:
         recipe: of the study.
         search: its search.
         folder: of the study.
-        rows: those to which the search is limited now, as for :meth:`Plan.part`; () for all.
+        rows: those to which the search is limited now, as for :meth:`Plan.of_rows`; () for all.
 
     Attributes:
         whole: the plan of the trials with all steps, of which only the trainings are done.
