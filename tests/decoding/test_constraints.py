@@ -117,12 +117,12 @@ def keeps_to(wishes, roots, tree):
     """Whether a tree is what a notation wants, from the definition."""
     for label, children in family_of(tree):
         if wanted := wishes.get(label):
-            least = len(wanted.places)
+            least = len(wanted.child_labels)
             if not children and wanted.optional:
                 continue
             if len(children) < least or (len(children) > least and not wanted.more):
                 return False
-            places = [*wanted.places, *wanted.places[-1:] * len(children)]
+            places = [*wanted.child_labels, *wanted.child_labels[-1:] * len(children)]
             if not all(place(child) for place, child in zip(places, children, strict=False)):
                 return False
     return tree.labels[0] in roots

@@ -63,8 +63,8 @@ class Dictionary:
 
     def index(self, symbol: str) -> int:
         """The id of a symbol found in data; an unknown symbol's for unknown and special ones."""
-        found = self._ids.get(symbol)
-        return self._ids.get(self._unknown_of(symbol), UNK) if found is None else found
+        symbol_id = self._ids.get(symbol)
+        return self._ids.get(self._unknown_of(symbol), UNK) if symbol_id is None else symbol_id
 
     @classmethod
     def build(

@@ -23,13 +23,13 @@ DICTIONARIES = "dictionaries"
 Part = TypeVar("Part")
 
 
-def read_manifest(folder: Path, part: Callable[[Any], Part]) -> Part | None:
-    """What ``part`` makes of the JSON in a folder; None where there is none."""
+def read_manifest(folder: Path, pick: Callable[[Any], Part]) -> Part | None:
+    """What ``pick`` makes of the JSON in a folder; None where there is none."""
     path = folder / MANIFEST
     if not path.exists():
         return None
     try:
-        return part(parse_json(read_record(path)))
+        return pick(parse_json(read_record(path)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             path, None, "is not a record of treesyntax binarize", "run treesyntax binarize again"
@@ -59,7 +59,7 @@ def shuffle_seed_of(folder: Path, language: str) -> int | None:
 
     def seed(manifest: Any) -> int | None:
         sides = manifest["sides"].values()
-        control = next((one["control"] for one in sides if one["language"] == language), None)
+        control = next((side["control"] for side in sides if side["language"] == language), None)
         return int(manifest["options"]["control_seed"]) if control == SHUFFLED else None
 
     return read_manifest(folder, seed)
@@ -187,11 +187,11 @@ def read_data(folder: str | Path) -> Data:
     def data(manifest: Any) -> Data:
         return Data(folder, *(_side(folder, manifest, role) for role in ("source", "target")))
 
-    found = read_manifest(folder, data)
-    if found is None:
+    binarized = read_manifest(folder, data)
+    if binarized is None:
         cause = f"has no {MANIFEST}" if folder.is_dir() else "is not a folder"
         raise InputError(folder, None, cause, "give the folder that treesyntax binarize wrote")
-    return found
+    return binarized
 
 
 def _side(folder: Path, manifest: dict[str, Any], role: str) -> SideData:

@@ -44,8 +44,8 @@ class Limits(NamedTuple):
         return f"{' and '.join(texts)} tokens"
 
 
-def _least(one: int | None, other: int | None) -> int | None:
-    known = [most for most in (one, other) if most is not None]
+def _least(first: int | None, second: int | None) -> int | None:
+    known = [most for most in (first, second) if most is not None]
     return min(known, default=None)
 
 
@@ -81,7 +81,7 @@ def read_lengths(folder: Path, split: str) -> Lengths:
 def write_left_out(path: str | Path, pairs: Mapping[str, Iterable[int]]) -> None:
     """Write which pairs of each split are left out, as `read_left_out` reads it."""
     write_json(
-        path, {split: [int(number) for number in found] for split, found in pairs.items()}, None
+        path, {split: [int(number) for number in numbers] for split, numbers in pairs.items()}, None
     )
 
 
@@ -94,17 +94,17 @@ def read_left_out(path: str | Path) -> dict[str, Numbers]:
     content = read_json(path)
     lists = content.values() if isinstance(content, dict) else [None]
     if not all(
-        isinstance(found, list)
-        and all(type(number) is int and 0 <= number < 1 << 62 for number in found)
-        for found in lists
+        isinstance(numbers, list)
+        and all(type(number) is int and 0 <= number < 1 << 62 for number in numbers)
+        for numbers in lists
     ):
         raise InputError(
             path, None, "is no list of pairs by split", 'write as in {"train": [3, 17]}, from 0 on'
         )
-    return {split: np.array(sorted(found), np.int64) for split, found in content.items()}
+    return {split: np.array(sorted(numbers), np.int64) for split, numbers in content.items()}
 
 
 def some(numbers: Iterable[int], most: int = 3) -> str:
     """The first numbers of pairs as lines are counted, from 1: ``4, 18, 90, …``."""
-    found = [int(number) + 1 for number in numbers]
-    return ", ".join(map(str, found[:most])) + (", …" if len(found) > most else "")
+    line_numbers = [int(number) + 1 for number in numbers]
+    return ", ".join(map(str, line_numbers[:most])) + (", …" if len(line_numbers) > most else "")

@@ -215,7 +215,7 @@ class Segmenter:
         """The subwords of each word; a word that is only ignorable characters has none."""
         if self.begins_with_space or self.ends_with_space:
             return [self._subwords_of_word(word) for word in words]
-        return self.segments([f" {word}" if place else word for place, word in enumerate(words)])
+        return self.segments([f" {word}" if index else word for index, word in enumerate(words)])
 
     def text(self, subwords: Sequence[str]) -> str:
         """The text that subwords spell."""
@@ -271,20 +271,20 @@ class Segmenter:
                 "segment the whole line, with --subword-units line, or train it without",
             )  # fmt: skip
 
-    def segments(self, parts: Sequence[str]) -> list[list[str]]:
-        """The subwords of each part of a line that was cut in parts; none crosses a cut.
+    def segments(self, stretches: Sequence[str]) -> list[list[str]]:
+        """The subwords of each stretch of a line that was cut; none crosses a cut.
 
-        All subwords together decode to the line as the model normalises it: a part begins with
+        All subwords together decode to the line as the model normalises it: a stretch begins with
         ``▁`` where white space stands before it, and, as SentencePiece has it, at the start.
         """
         subwords = []
         space = self.begins_with_space
-        if parts and not space:
-            parts = [parts[0].lstrip(), *parts[1:]]
-        for part in _all_with_spaces(parts):
-            spaced = " " + part if space and part[:1] != " " else part
-            own, space = self._subwords_of_part(spaced)
-            subwords.append(own)
+        if stretches and not space:
+            stretches = [stretches[0].lstrip(), *stretches[1:]]
+        for stretch in _all_with_spaces(stretches):
+            spaced = " " + stretch if space and stretch[:1] != " " else stretch
+            stretch_subwords, space = self._subwords_of_part(spaced)
+            subwords.append(stretch_subwords)
         return subwords
 
     def _segment(self, text: str) -> tuple[list[str], bool]:

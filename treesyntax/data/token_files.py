@@ -159,14 +159,14 @@ class TokenData:
 
     def _map_tokens(self, expected: int) -> NDArray[np.integer]:
         try:
-            found = self.bin_path.stat().st_size
+            size = self.bin_path.stat().st_size
         except OSError as error:
             raise _unreadable(self.bin_path, error) from None
-        if found != expected:
+        if size != expected:
             raise InputError(
                 self.bin_path,
                 None,
-                f"has {found} bytes, but {self.idx_path.name} describes {expected}",
+                f"has {size} bytes, but {self.idx_path.name} describes {expected}",
                 "binarize again",
             )
         if not expected:
@@ -208,8 +208,8 @@ def find_prefix(folder: Path, split: str, side: str) -> Path:
         raise InputError(folder, None, "is no folder of binarized data", "check the name")
     if "/" in split:
         raise InputError(folder, None, f"has no split {split}", "name a split, such as train")
-    found = sorted(folder.glob(f"{escape(split)}.*-*.*.idx"))
-    pairs = {path.name.split(".")[-3] for path in found}
+    idx_paths = sorted(folder.glob(f"{escape(split)}.*-*.*.idx"))
+    pairs = {path.name.split(".")[-3] for path in idx_paths}
     if len(pairs) != 1:
         cause = f"has data of several pairs ({', '.join(sorted(pairs))})" if pairs else "has none"
         splits = sorted({path.name.split(".")[0] for path in folder.glob("*.*-*.*.idx")})

@@ -156,9 +156,9 @@ class TreeStore:
         numbers = np.arange(nodes[0], nodes[-1]) - np.repeat(nodes[:-1], sizes)
         parents = self._parents[nodes[0] : nodes[-1]]
         branches = self._branches[nodes[0] : nodes[-1]]
-        places = self._nodes[tokens[0] : tokens[-1]]
+        token_nodes = self._nodes[tokens[0] : tokens[-1]]
         wrong = (parents >= numbers) | (parents < -1) | (branches < 0)
-        outside = (places >= np.repeat(sizes, np.diff(tokens))) | (places < -1)
+        outside = (token_nodes >= np.repeat(sizes, np.diff(tokens))) | (token_nodes < -1)
         if wrong.any() or outside.any():
             raise _damaged(self.path, "its numbers are not those of trees")
         if self._labels is not None and (self._labels[nodes[0] : nodes[-1]] < 0).any():

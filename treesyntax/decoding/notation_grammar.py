@@ -94,9 +94,9 @@ def _of_slots(
     row_of_slot = torch.full_like(trees.branches, NO_ROW)
     nodes = zip(row_of_slot, children, rows.labels, trees.counts.tolist(), strict=True)
     for row, of, label, count in nodes:
-        if of is None or label is None or not of.places:
+        if of is None or label is None or not of.child_labels:
             continue
-        places = [of.places[min(slot, len(of.places) - 1)] for slot in range(count)]
+        places = [of.child_labels[min(slot, len(of.child_labels) - 1)] for slot in range(count)]
         if shuffle_seed is not None:
             places = [places[place] for place in child_order(label, count, shuffle_seed)]
         for slot, place in enumerate(places):
@@ -108,7 +108,7 @@ def _fit_siblings(children: Sequence[Children | None], trees: GrowingTrees) -> l
     """A left-child-right-sibling symbol only says whether there are children at all."""
     parents = (trees.branches == FIRST_CHILD).any(1).tolist()
     return [
-        of is not None and (bool(of.places) if parent else of.may_be(0))
+        of is not None and (bool(of.child_labels) if parent else of.may_be(0))
         for of, parent in zip(children, parents, strict=True)
     ]
 
@@ -125,12 +125,12 @@ def _of_siblings(
     first: dict[tuple[Children, str], int] = {}
     keys = []
     for of, label in zip(children, rows.labels, strict=True):
-        shuffles = shuffle_seed is not None and of is not None and len({*of.places}) > 1
+        shuffles = shuffle_seed is not None and of is not None and len({*of.child_labels}) > 1
         key = None if of is None else (of, (label or "") if shuffles else "")
         keys.append(key)
-        if key is None or of is None or key in first or not of.places:
+        if key is None or of is None or key in first or not of.child_labels:
             continue
-        places = of.places
+        places = of.child_labels
         if shuffles and of.more:
             # A symbol does not tell how many siblings follow, on which their order depends.
             anywhere = torch.stack([rows.those(place) for place in places]).any(0)

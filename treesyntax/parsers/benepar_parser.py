@@ -134,12 +134,12 @@ def load(config: ParserConfig, kind: Kind) -> BeneparParser:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     from treesyntax.parsers.benepar_remedies import TolerantChartParser, special_tokens_method
 
-    place = str(path) if path is not None else _locate(config)
+    location = str(path) if path is not None else _locate(config)
     split = _one_sentence if config.pretokenized else rule_splitter(config.language)
     try:
         with warnings.catch_warnings(), special_tokens_method():
             warnings.simplefilter("ignore")
-            model = TolerantChartParser.from_trained(place)
+            model = TolerantChartParser.from_trained(location)
     except Exception as error:
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         raise OptionError(

@@ -43,22 +43,22 @@ class Cases:
     Attributes:
         lines: number of lines.
         words: number of words in their trees.
-        found: the first `SHOWN_LINES` line numbers of each case.
+        first_lines: the first `SHOWN_LINES` line numbers of each case.
         counts: how often each case occurs.
         reasons: how often the parser failed for each reason.
     """
 
     lines: int = 0
     words: int = 0
-    found: dict[str, list[int]] = field(default_factory=lambda: {case: [] for case in CASES})
+    first_lines: dict[str, list[int]] = field(default_factory=lambda: {case: [] for case in CASES})
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, line: int, case: str, reason: str = "") -> None:
         """Count a line of a case."""
         self.counts[case] += 1
-        if len(self.found[case]) < SHOWN_LINES:
-            self.found[case].append(line)
+        if len(self.first_lines[case]) < SHOWN_LINES:
+            self.first_lines[case].append(line)
         if reason:
             self.reasons[reason] += 1
 
@@ -68,7 +68,7 @@ class Cases:
             "lines": self.lines,
             "words": self.words,
             "cases": {
-                case: {"count": self.counts[case], "first_lines": self.found[case]}
+                case: {"count": self.counts[case], "first_lines": self.first_lines[case]}
                 for case in CASES
             },
             "reasons": dict(sorted(self.reasons.items())),
@@ -93,7 +93,7 @@ def read_cases(values: dict[str, Any]) -> Cases | None:
         cases = Cases.from_dict(values)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    lines = [line for found in cases.found.values() for line in found]
+    lines = [line for first_lines in cases.first_lines.values() for line in first_lines]
     counts = [cases.lines, cases.words, *cases.counts.values(), *cases.reasons.values(), *lines]
     right = all(type(count) is int and count >= 0 for count in counts)
     return cases if right and all(type(reason) is str for reason in cases.reasons) else None
@@ -108,17 +108,17 @@ def cases_of(first_line: int, parsed: Sequence[Parsed]) -> Cases:
     return cases
 
 
-def total(parts: Iterable[Cases]) -> Cases:
+def total(all_cases: Iterable[Cases]) -> Cases:
     """The cases of all shards in order."""
     result = Cases()
-    for part in parts:
-        result.lines += part.lines
-        result.words += part.words
-        result.counts += part.counts
-        result.reasons += part.reasons
+    for cases in all_cases:
+        result.lines += cases.lines
+        result.words += cases.words
+        result.counts += cases.counts
+        result.reasons += cases.reasons
         for case in CASES:
-            room = SHOWN_LINES - len(result.found[case])
-            result.found[case] += part.found[case][:room]
+            room = SHOWN_LINES - len(result.first_lines[case])
+            result.first_lines[case] += cases.first_lines[case][:room]
     return result
 
 
@@ -135,7 +135,7 @@ def strict_cases(text: str | None) -> tuple[str, ...]:
 
 def check_strict(path: Path, cases: Cases, strict: Sequence[str]) -> None:
     """Refuse the first line of a case that counts as an error."""
-    lines = {cases.found[case][0]: case for case in strict if cases.found[case]}
+    lines = {cases.first_lines[case][0]: case for case in strict if cases.first_lines[case]}
     if lines:
         line = min(lines)
         fault, remedy = FAULTS[lines[line]]

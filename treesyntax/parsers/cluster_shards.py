@@ -24,7 +24,7 @@ LAST_LINES = 3
 
 
 def parse_in_jobs(
-    task: ParseTask, parts: Parts, numbers: Sequence[int], cluster: Cluster, count: int
+    task: ParseTask, shards: Parts, numbers: Sequence[int], cluster: Cluster, count: int
 ) -> Iterator[int]:
     """Parse and save shards; yields the number of each in order, once it is saved.
 
@@ -32,16 +32,16 @@ def parse_in_jobs(
     the parse is interrupted, its jobs are cancelled. If it is killed they go on, and the same
     command finds them or what they saved.
     """
-    _write_task(task, parts.folder / TASK)
+    _write_task(task, shards.folder / TASK)
     shares = _shares(numbers, count)
     try:
-        jobs = cluster.start([_order(parts, share, cluster.folder) for share in shares])
+        jobs = cluster.start([_order(shards, share, cluster.folder) for share in shares])
     except OSError as error:
         raise TreeSyntaxError(f"the cluster took no job ({error.strerror})") from None
     try:
         for job, share in zip(jobs, shares, strict=True):
             for number in share:
-                _await(job, parts, number)
+                _await(job, shards, number)
                 yield number
     finally:
         cluster.stop(job for job in jobs if job.poll() is None)
@@ -54,19 +54,19 @@ def _shares(numbers: Sequence[int], count: int) -> list[Sequence[int]]:
     return [numbers[first:last] for first, last in pairwise(ends)]
 
 
-def _order(parts: Parts, share: Sequence[int], folder: Path) -> tuple[str, Order]:
+def _order(shards: Parts, share: Sequence[int], folder: Path) -> tuple[str, Order]:
     name = f"parse-{share[0]}"
-    words = [sys.executable, "-m", __name__, str(parts.folder / TASK), *map(str, share)]
-    log = parts.folder.resolve() / f"{name}.log"
+    words = [sys.executable, "-m", __name__, str(shards.folder / TASK), *map(str, share)]
+    log = shards.folder.resolve() / f"{name}.log"
     # One thread each: with more, sums and so trees would depend on the machine.
     return sha256_of_value(words), Order(folder, name, words, log, {"OMP_NUM_THREADS": "1"})
 
 
-def _await(job: Job, parts: Parts, number: int) -> None:
-    while not parts.is_done(number):
+def _await(job: Job, shards: Parts, number: int) -> None:
+    while not shards.is_done(number):
         ended = job.poll() is not None
         # It may have saved the shard between the two looks.
-        if ended and not parts.is_done(number):
+        if ended and not shards.is_done(number):
             log = job.order.log
             said = log.read_text("utf-8", "replace") if log.exists() else ""
             lines = [

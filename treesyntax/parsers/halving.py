@@ -40,16 +40,16 @@ def in_halves(
     results: list[Result | ParseFailure] = []
     waiting = [items] if items else []
     while waiting:
-        part = waiting.pop()
+        batch = waiting.pop()
         try:
-            results += function(part)
+            results += function(batch)
         except Exception as error:
             # A parser may raise any exception on strange text; the reason goes into the report.
-            if len(part) == 1:
+            if len(batch) == 1:
                 results.append(ParseFailure(_reason(error)))
             else:
-                middle = len(part) // 2
-                waiting += [part[middle:], part[:middle]]
+                middle = len(batch) // 2
+                waiting += [batch[middle:], batch[:middle]]
     return results
 
 

@@ -16,12 +16,12 @@ NO_RELATION = "dep"
 
 def flat_constituents(words: Sequence[str]) -> Tree:
     """All words below the root, each with the preterminal ``XX``."""
-    parents, labels, places = [ROOT_PARENT], [TOP], [NO_WORD]
-    for place, word in enumerate(words):
+    parents, labels, word_indices = [ROOT_PARENT], [TOP], [NO_WORD]
+    for index, word in enumerate(words):
         parents += [0, len(parents)]
         labels += [NO_TAG, word]
-        places += [NO_WORD, place]
-    return Tree(parents, labels, places)
+        word_indices += [NO_WORD, index]
+    return Tree(parents, labels, word_indices)
 
 
 def flat_dependencies(words: Sequence[str]) -> Tree:

@@ -76,47 +76,47 @@ def parse_file(
         raise InputError(
             task.output, None, "is the text to parse", "name another file for the trees"
         )
-    parts, identity = Parts(task), task_identity(task)
-    found = read_object(report_of(task.output))
-    known = read_cases(found)
+    shards, identity = Parts(task), task_identity(task)
+    report = read_object(report_of(task.output))
+    known = read_cases(report)
     if task.output.is_dir():
         raise InputError(task.output, None, "is a folder", "name a file for the trees")
     there = task.output.exists()
-    same = there and known is not None and found.get("identity") == identity
-    changed = _changed(task.output, parts, found) if same else None
+    same = there and known is not None and report.get("identity") == identity
+    changed = _changed(task.output, shards, report) if same else None
     if same and changed is None and known is not None:
         check_strict(task.source, known, strict)
-        if parts.identity() == identity:  # others are of a parse that is to replace this one
-            parts.remove()
+        if shards.identity() == identity:  # others are of a parse that is to replace this one
+            shards.remove()
         return known, True
-    if there and not parts.begun() and not overwrite:
+    if there and not shards.begun() and not overwrite:
         raise InputError(
             changed or task.output,
             None,
             "was changed or deleted since it was written"
             if changed
-            else f"already exists, made from other {_others(found, identity)}",
+            else f"already exists, made from other {_others(report, identity)}",
             "name another file or add --overwrite",
         )
     if task.config.download:
         # Once, before several processes would do it at the same time.
         load_parser(task.config)
         task = task._replace(config=task.config._replace(download=False))
-    with parts.opened(identity, overwrite):
+    with shards.opened(identity, overwrite):
         remarks = remarks_of_text(task.source)
-        cases = _parse_rest(task, parts, identity["lines"], execution, strict)
+        cases = _parse_rest(task, shards, identity["lines"], execution, strict)
         if sha256_of(task.source) != identity["input"]:
-            parts.remove()  # nobody knows of which text each of them is
+            shards.remove()  # nobody knows of which text each of them is
             cause = "has changed while it was parsed"
             raise InputError(task.source, None, cause, "run the command again")
-        _join(task, parts, identity, cases, remarks)
+        _join(task, shards, identity, cases, remarks)
     return cases, False
 
 
-def _changed(output: Path, parts: Parts, report: Mapping[str, Any]) -> Path | None:
+def _changed(output: Path, shards: Parts, report: Mapping[str, Any]) -> Path | None:
     """The tree file or its offsets, if it is not what was written; older reports lack digests."""
     files = {output: report.get(DIGEST)}
-    if OFFSETS in parts.suffixes:
+    if OFFSETS in shards.suffixes:
         files[offsets_path(output)] = report.get(OFFSETS_DIGEST)
     for file, digest in files.items():
         if not file.is_file() or digest not in (None, sha256_of(file)):
@@ -136,56 +136,56 @@ def _others(report: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
 def _parse_through(task: ParseTask, execution: Execution, strict: Sequence[str]) -> Cases:
     """Parse into a pipe or a device, which get the trees alone, and nothing beside them."""
     with tempfile.TemporaryDirectory() as folder, output_file(task.output) as staged:
-        place = Path(folder) / "trees"
-        cases, _ = parse_file(task._replace(output=place), execution, strict, overwrite=True)
-        shutil.move(place, staged)
+        tree_file = Path(folder) / "trees"
+        cases, _ = parse_file(task._replace(output=tree_file), execution, strict, overwrite=True)
+        shutil.move(tree_file, staged)
     return cases
 
 
 def _parse_rest(
-    task: ParseTask, parts: Parts, lines: int, execution: Execution, strict: Sequence[str]
+    task: ParseTask, shards: Parts, lines: int, execution: Execution, strict: Sequence[str]
 ) -> Cases:
     """Parse the shards that are not done; the cases of all shards."""
     count = -(-lines // task.shard_lines)
     left = []
     for number in range(count):
-        if parts.is_done(number):
-            check_strict(task.source, parts.cases(number), strict)
+        if shards.is_done(number):
+            check_strict(task.source, shards.cases(number), strict)
         else:
             left.append(number)
     done = min(lines, (count - len(left)) * task.shard_lines)
     with shown(lines, done, Console(stderr=True)) as advance:
-        for number in _saved(task, parts, left, execution, advance):
-            check_strict(task.source, parts.cases(number), strict)
-    return total(parts.cases(number) for number in range(count))
+        for number in _saved(task, shards, left, execution, advance):
+            check_strict(task.source, shards.cases(number), strict)
+    return total(shards.cases(number) for number in range(count))
 
 
 def _saved(
-    task: ParseTask, parts: Parts, left: list[int], execution: Execution, advance: Advance
+    task: ParseTask, shards: Parts, left: list[int], execution: Execution, advance: Advance
 ) -> Iterator[int]:
     """Parse and save shards; yields the number of each once it is saved."""
     if execution.cluster and left:
-        cluster = Cluster(execution.cluster, parts.folder, execution.parameters)
-        for number in parse_in_jobs(task, parts, left, cluster, execution.workers or JOBS):
-            advance(parts.cases(number).lines)
+        cluster = Cluster(execution.cluster, shards.folder, execution.parameters)
+        for number in parse_in_jobs(task, shards, left, cluster, execution.workers or JOBS):
+            advance(shards.cases(number).lines)
             yield number
         return
     workers = min(execution.workers or cores(), max(len(left), 1))
-    yield from parse_all(task, shards_of(task, parts), workers, execution.gpus, advance)
+    yield from parse_all(task, shards_of(task, shards), workers, execution.gpus, advance)
 
 
 def _join(
-    task: ParseTask, parts: Parts, identity: dict[str, Any], cases: Cases, remarks: Remarks
+    task: ParseTask, shards: Parts, identity: dict[str, Any], cases: Cases, remarks: Remarks
 ) -> None:
     """Write the files from the shards, the tree file last: where it exists, all others do."""
     Path(os.path.realpath(task.output)).unlink(missing_ok=True)  # a link stays
     count = -(-cases.lines // task.shard_lines)
     noted = {"remarks": remarks.to_json(), "identity": identity}
-    noted[DIGEST] = parts.digest(count, TREES)
-    if OFFSETS in parts.suffixes:
-        noted[OFFSETS_DIGEST] = parts.digest(count, OFFSETS)
+    noted[DIGEST] = shards.digest(count, TREES)
+    if OFFSETS in shards.suffixes:
+        noted[OFFSETS_DIGEST] = shards.digest(count, OFFSETS)
     write_json(report_of(task.output), {**cases.to_dict(), **noted})
-    if OFFSETS in parts.suffixes:
-        parts.join(count, OFFSETS, offsets_path(task.output))
-    parts.join(count, TREES, task.output)
-    parts.remove()
+    if OFFSETS in shards.suffixes:
+        shards.join(count, OFFSETS, offsets_path(task.output))
+    shards.join(count, TREES, task.output)
+    shards.remove()

@@ -72,11 +72,11 @@ def remarks_of_text(source: Path) -> Remarks:
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str]:
-    found = {"treesyntax": __version__}
+    versions = {"treesyntax": __version__}
     for package in packages:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             # Loading the parser reports it, with the remedy.
-            found[package] = ""
-    return found
+            versions[package] = ""
+    return versions

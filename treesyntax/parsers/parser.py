@@ -82,8 +82,8 @@ class Parser(Protocol):
 
 def white_space_words(line: str) -> ParsedSentence:
     """The words between white space, as one sentence."""
-    found = list(_WORD.finditer(line))
-    return ParsedSentence(tuple(m.group() for m in found), tuple(m.span() for m in found))
+    matches = list(_WORD.finditer(line))
+    return ParsedSentence(tuple(m.group() for m in matches), tuple(m.span() for m in matches))
 
 
 def model_path(config: ParserConfig) -> Path | None:
@@ -96,7 +96,7 @@ def model_path(config: ParserConfig) -> Path | None:
     return None
 
 
-def no_model(config: ParserConfig, place: str, names: str) -> OptionError:
-    """The error for a model known by name that is not at that place; ``names`` says what to give."""
+def no_model(config: ParserConfig, where: str, names: str) -> OptionError:
+    """The error for a model known by name that is not ``where`` it should be; ``names`` says what to give."""
     remedy = names if config.download else f"{names}, or add --download"
-    return OptionError(f"there is no {config.parser} model {config.model!r} {place}; {remedy}")
+    return OptionError(f"there is no {config.parser} model {config.model!r} {where}; {remedy}")

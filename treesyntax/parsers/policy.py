@@ -135,13 +135,13 @@ def _trees(
 
 def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[ParsedSentence]]]:
     def split(lines: Sequence[str]) -> list[list[ParsedSentence]]:
-        found = [
+        by_line = [
             [sentence for sentence in map(_without_white_space, sentences) if sentence.words]
             for sentences in parser.split(lines)
         ]
-        for line, sentences in zip(lines, found, strict=True):
+        for line, sentences in zip(lines, by_line, strict=True):
             _check_spans(line, [span for sentence in sentences for span in sentence.spans])
-        return found
+        return by_line
 
     return split
 
@@ -174,8 +174,8 @@ def _parse(
 
     def parse(batch: Sequence[ParsedSentence]) -> list[list[Tree]]:
         trees = parser.parse(batch)
-        for sentence, parts in zip(batch, trees, strict=True):
-            if sum(len(part.word_nodes()) for part in parts) != len(sentence.words):
+        for sentence, sentence_trees in zip(batch, trees, strict=True):
+            if sum(len(tree.word_nodes()) for tree in sentence_trees) != len(sentence.words):
                 raise TreeError("the parser's tree lacks words of the sentence")
         return trees
 

@@ -43,8 +43,8 @@ def conllu_text(line: str, tree: Tree, spans: Sequence[Span]) -> str:
         if len(words) > 1:
             token = _TAB.sub(" ", line[start:end])
             lines.append(f"{words[0][0]}-{words[-1][0]}\t{token}" + "\t_" * 7 + f"\t{misc}")
-        own = misc if len(words) == 1 else "_"
-        lines += [f"{number}\t{rest.removesuffix('_')}{own}" for number, rest in words]
+        word_misc = misc if len(words) == 1 else "_"
+        lines += [f"{number}\t{rest.removesuffix('_')}{word_misc}" for number, rest in words]
     return "\n".join(lines)
 
 
@@ -66,7 +66,7 @@ def _relabelled(tree: Tree, labels: Sequence[str]) -> Tree:
 
 
 def _bracket_form(word: str) -> str:
-    plain = ptb._BRACKET.sub(lambda found: ptb._UNESCAPES[found.group()], word)
+    plain = ptb._BRACKET.sub(lambda match: ptb._UNESCAPES[match.group()], word)
     return _ASCII_SPACE.sub("\N{NO-BREAK SPACE}", plain)
 
 

@@ -79,8 +79,8 @@ class Parts:
         """Write one file from those of all shards."""
         with output_file(target) as staged, staged.open("wb") as stream:
             for number in range(count):
-                with self.path(number, suffix).open("rb") as part:
-                    shutil.copyfileobj(part, stream)
+                with self.path(number, suffix).open("rb") as shard:
+                    shutil.copyfileobj(shard, stream)
 
     @contextmanager
     def opened(self, identity: dict[str, Any], overwrite: bool) -> Iterator[None]:
@@ -98,8 +98,8 @@ class Parts:
 
     def _refuse_foreign(self) -> None:
         """Stop at a folder that no parse has begun: all in it would be deleted at the end."""
-        own = (self.folder / IDENTITY).exists()
-        for path in () if own else sorted(self.folder.iterdir()):
+        has_identity = (self.folder / IDENTITY).exists()
+        for path in () if has_identity else sorted(self.folder.iterdir()):
             if not path.name.startswith("."):
                 cause = f"holds {path.name}, which is of no parse and would be deleted"
                 raise InputError(self.folder, None, cause, "move it, or choose another OUTPUT")
@@ -133,18 +133,18 @@ class Parts:
 
     def digest(self, count: int, suffix: str) -> str:
         """The SHA-256 of the file that `join` writes."""
-        found = sha256()
+        checksum = sha256()
         for number in range(count):
-            found.update(self.path(number, suffix).read_bytes())
-        return found.hexdigest()
+            checksum.update(self.path(number, suffix).read_bytes())
+        return checksum.hexdigest()
 
 
-def shards_of(task: ParseTask, parts: Parts) -> Iterator[Shard]:
+def shards_of(task: ParseTask, shards: Parts) -> Iterator[Shard]:
     """The shards that are not done, read one after the other."""
     lines = read_lines(task.source)
     number = 0
     while chunk := list(islice(lines, task.shard_lines)):
-        if not parts.is_done(number):
+        if not shards.is_done(number):
             yield Shard(number, number * task.shard_lines + 1, chunk)
         number += 1
 
@@ -158,14 +158,14 @@ def parse_shard(
     """
     left = float(len(shard.lines))
 
-    def told(share: float) -> None:
+    def tell_lines(share: float) -> None:
         nonlocal left
         done = min(left, share * len(shard.lines))
         left -= done
         tell(done)
 
     dependencies = task.notation == "conllu"
-    parsed = parse_lines(parser, shard.lines, dependencies, task.max_words, told)
+    parsed = parse_lines(parser, shard.lines, dependencies, task.max_words, tell_lines)
     _check_parser(task, shard, parsed)
     records = [
         _record_text(task, number, line, result)

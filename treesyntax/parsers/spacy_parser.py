@@ -42,7 +42,7 @@ class SpacyParser:
     def parse(self, sentences: Sequence[ParsedSentence]) -> list[list[Tree]]:
         """One tree for each sentence that the parser finds."""
         docs = [self._doc(sentence) for sentence in sentences]
-        return [[_tree(part) for part in doc.sents] for doc in self._nlp.pipe(docs)]
+        return [[_tree(span) for span in doc.sents] for doc in self._nlp.pipe(docs)]
 
     def _doc(self, sentence: ParsedSentence) -> Doc:
         from spacy.tokens import Doc
@@ -67,8 +67,8 @@ def load(config: ParserConfig, kind: Kind) -> SpacyParser:
         nlp = spacy.load(path or config.model)
     except OSError as error:
         if path is None:
-            place = "among the installed packages"
-            raise no_model(config, place, "give its folder, install its package") from None
+            where = "among the installed packages"
+            raise no_model(config, where, "give its folder, install its package") from None
         raise OptionError(f"{config.model} is no spaCy pipeline ({_first(error)})") from None
     except Exception as error:  # a damaged part of a pipeline raises whatever it likes
         reason = _first(error) or type(error).__name__
@@ -84,23 +84,23 @@ def _first(error: Exception) -> str:
     return str(error).split("\n")[0][:200]
 
 
-def sentence_of(part: Doc | Span) -> ParsedSentence:
+def sentence_of(tokens: Doc | Span) -> ParsedSentence:
     """The words of a document or a part of one, without runs of white space."""
-    words = [token for token in part if not token.is_space]
+    words = [token for token in tokens if not token.is_space]
     return ParsedSentence(
         tuple(token.text for token in words),
         tuple((token.idx, token.idx + len(token.text)) for token in words),
     )
 
 
-def _tree(part: Span) -> Tree:
-    first = part.start
-    heads = [0 if token.head.i == token.i else token.head.i - first + 1 for token in part]
+def _tree(span: Span) -> Tree:
+    first = span.start
+    heads = [0 if token.head.i == token.i else token.head.i - first + 1 for token in span]
     relations = [
         (token.dep_ or NO_RELATION) if head else ROOT
-        for token, head in zip(part, heads, strict=True)
+        for token, head in zip(span, heads, strict=True)
     ]
-    return Tree.from_heads(heads, [token.text for token in part], relations)
+    return Tree.from_heads(heads, [token.text for token in span], relations)
 
 
 def rule_splitter(language: str) -> Callable[[str], list[ParsedSentence]]:
@@ -118,7 +118,7 @@ def rule_splitter(language: str) -> Callable[[str], list[ParsedSentence]]:
 
     def split(line: str) -> list[ParsedSentence]:
         doc = sentencizer(nlp.make_doc(line))
-        sentences = (sentence_of(part) for part in doc.sents)
+        sentences = (sentence_of(span) for span in doc.sents)
         return [sentence for sentence in sentences if sentence.words]
 
     return split

@@ -113,8 +113,8 @@ def _named_pipeline(config: ParserConfig, needed: Sequence[str]) -> Pipeline:
     from stanza.resources.common import DEFAULT_MODEL_DIR
 
     if not config.download and not Path(DEFAULT_MODEL_DIR, config.model).is_dir():
-        place = f"in {DEFAULT_MODEL_DIR}"
-        raise no_model(config, place, "give the folder of its models, set STANZA_RESOURCES_DIR")
+        where = f"in {DEFAULT_MODEL_DIR}"
+        raise no_model(config, where, "give the folder of its models, set STANZA_RESOURCES_DIR")
     return _pipeline(config, config.model, needed)
 
 
@@ -151,9 +151,9 @@ def sentence_of(sentence: Any, line: str) -> ParsedSentence:
     for token in sentence.tokens:
         span = (token.start_char, token.end_char)
         for word in token.words:
-            own = (word.start_char, word.end_char)
+            word_span = (word.start_char, word.end_char)
             single = len(token.words) == 1
-            spans.append(span if single or None in own else own)
+            spans.append(span if single or None in word_span else word_span)
             words.append(line[slice(*span)] if single else word.text)
     return ParsedSentence(tuple(words), tuple(spans))
 

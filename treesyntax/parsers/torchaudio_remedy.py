@@ -42,6 +42,6 @@ def hide_broken_torchaudio() -> None:
 def _look_again() -> None:
     """Clear what transformers has cached; fairseq may have imported it before."""
     utils = sys.modules.get("transformers.utils.import_utils")
-    found: Any = getattr(utils, "is_torchaudio_available", None)
-    if hasattr(found, "cache_clear"):
-        found.cache_clear()
+    available: Any = getattr(utils, "is_torchaudio_available", None)
+    if hasattr(available, "cache_clear"):
+        available.cache_clear()

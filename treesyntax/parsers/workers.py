@@ -47,16 +47,16 @@ def parse_all(
     devices = context.SimpleQueue()
     for device in _visible_devices(gpus) if gpus else [""] * count:
         devices.put(device)
-    done, told = context.Value("d", 0.0), 0.0
+    done, reported = context.Value("d", 0.0), 0.0
 
     def saved(future: Future[int]) -> int:
-        nonlocal told
+        nonlocal reported
         working = True
         while working:
             working = bool(wait([future], TICK).not_done)
             now = done.value
-            tell(now - told)
-            told = now
+            tell(now - reported)
+            reported = now
         return future.result()
 
     with ProcessPoolExecutor(count, context, _start, (devices, done)) as executor:

@@ -29,22 +29,22 @@ NO_NODE = -1
 POLICIES = ("copy", "first", "last")
 
 
-def trees_of(given: Trees | Sequence[Trees]) -> list[Tree]:
+def trees_of(nested: Trees | Sequence[Trees]) -> list[Tree]:
     """Return the trees of a row one after another, however they are nested.
 
     Raises:
         TreeError: for what is no tree.
     """
-    if given is None:
+    if nested is None:
         return []
-    if isinstance(given, Tree):
-        return [given]
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    if isinstance(nested, Tree):
+        return [nested]
+    if isinstance(nested, str) or not isinstance(nested, Sequence):
         raise TreeError(
-            f"a {type(given).__name__} is no tree",
+            f"a {type(nested).__name__} is no tree",
             "give a Tree, such as parse_tree returns, or a list of them",
         )
-    return [tree for part in given for tree in trees_of(part)]
+    return [tree for inner in nested for tree in trees_of(inner)]
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
@@ -195,21 +195,23 @@ def token_words(
             "the offsets of several texts do not say of which text a token is",
             "give sequence_ids=encoding.sequence_ids(row)",
         )
-    parts = _parts(tree)
-    if len(parts) != len(text):
+    trees_by_text = _parts(tree)
+    if len(trees_by_text) != len(text):
         raise TreeError(
-            f"{len(text)} texts, but trees for {len(parts)}",
+            f"{len(text)} texts, but trees for {len(trees_by_text)}",
             "give one entry for each text, None where it has no tree",
         )
-    ids = _checked(sequence_ids, len(offsets), len(parts))
+    ids = _checked(sequence_ids, len(offsets), len(trees_by_text))
     joined: list[int | None] = [None] * len(offsets)
     first = 0
-    for number, part in enumerate(parts):
-        own = [0 if one == number else None for one in ids]
-        for token, word in enumerate(token_words(part, offsets, text[number], None, own)):
+    for number, text_trees in enumerate(trees_by_text):
+        text_ids = [0 if sequence_id == number else None for sequence_id in ids]
+        for token, word in enumerate(
+            token_words(text_trees, offsets, text[number], None, text_ids)
+        ):
             if word is not None:
                 joined[token] = first + word
-        first += len(_Words(trees_of(part)).nodes)
+        first += len(_Words(trees_of(text_trees)).nodes)
     return joined
 
 
@@ -240,15 +242,18 @@ def align_words(
     if sequence_ids is None:
         _refuse_words_that_come_again(words)
         return _Words(trees_of(tree)).of_tokens(words, policy)
-    parts = _parts(tree)
-    ids = _checked(sequence_ids, len(words), len(parts))
+    trees_by_text = _parts(tree)
+    ids = _checked(sequence_ids, len(words), len(trees_by_text))
     joined, first = [NO_NODE] * len(words), 0
-    for number, part in enumerate(parts):
-        own = [word if one == number else None for one, word in zip(ids, words, strict=True)]
-        if part is not None:
-            for token, node in enumerate(align_words(part, own, policy)):
+    for number, text_trees in enumerate(trees_by_text):
+        text_words = [
+            word if sequence_id == number else None
+            for sequence_id, word in zip(ids, words, strict=True)
+        ]
+        if text_trees is not None:
+            for token, node in enumerate(align_words(text_trees, text_words, policy)):
                 joined[token] = joined[token] if node < 0 else first + node
-        first += sum(map(len, trees_of(part)))
+        first += sum(map(len, trees_of(text_trees)))
     return joined
 
 
@@ -325,7 +330,9 @@ def _checked(sequence_ids: Sequence[int | None], width: int, texts: int) -> Sequ
             f"{len(sequence_ids)} sequence ids, but {width} tokens",
             "give those of the same row, encoding.sequence_ids(row)",
         )
-    largest = max((one for one in sequence_ids if one is not None), default=-1)
+    largest = max(
+        (sequence_id for sequence_id in sequence_ids if sequence_id is not None), default=-1
+    )
     if largest >= texts:
         raise TreeError(
             f"a token is of text {largest + 1}, but there are trees for {texts}",
@@ -380,13 +387,13 @@ def _words_of_tokens(
     if not known or not spans or (ids is not None and not any(real)):
         return [None] * len(spans)
     _refuse_spans_that_go_back(spans, real, known, text)
-    found: list[int | None] = []
+    aligned: list[int | None] = []
     met: set[int] = set()
     empty: list[tuple[int, int]] = []
     first = 0
     for token, (start, end) in enumerate(spans):
         if not real[token]:
-            found.append(None)
+            aligned.append(None)
             continue
         while first and known[first - 1][1] > start:
             first -= 1
@@ -397,19 +404,19 @@ def _words_of_tokens(
             last += 1
         if start < end and first < last:
             met.update(range(first, last))
-            found.append(words.highest(range(first, last)))
+            aligned.append(words.highest(range(first, last)))
         elif text[start : known[first][0] if first < len(known) else None].strip():
-            found.append(None)  # other text follows
+            aligned.append(None)  # other text follows
         elif first == len(known) and text[known[-1][1] : start].strip():
-            found.append(None)  # other text stands between the last word and this space
+            aligned.append(None)  # other text stands between the last word and this space
         else:
-            found.append(min(first, len(known) - 1))
+            aligned.append(min(first, len(known) - 1))
             if start >= end:
                 empty.append((token, min(first, len(known) - 1)))
     # What is cut off before its words may be a prompt or a space alone.
     harmless = any(real) and all(
         word is None or start < end <= len(text)
-        for word, (start, end) in zip(found, spans, strict=True)
+        for word, (start, end) in zip(aligned, spans, strict=True)
     )
     if not met and not harmless:
         raise TreeError(
@@ -432,7 +439,7 @@ def _words_of_tokens(
                 "split the text into words, tokenize with is_split_into_words=True, and use "
                 "align_words(tree, encoding.word_ids(row))",
             )
-    return found
+    return aligned
 
 
 def _refuse_spans_that_go_back(

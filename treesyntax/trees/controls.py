@@ -128,8 +128,8 @@ def _reordered(tree: Tree, order_of: Callable[[str, int], list[int]]) -> Tree:
     while waiting:
         nodes.append(node := waiting.pop())
         order = order_of(tree.labels[node], len(children[node]))
-        waiting += [children[node][place] for place in reversed(order)]
-    number = {node: place for place, node in enumerate(nodes)} | {ROOT_PARENT: ROOT_PARENT}
+        waiting += [children[node][index] for index in reversed(order)]
+    number = {node: index for index, node in enumerate(nodes)} | {ROOT_PARENT: ROOT_PARENT}
     words = iter(range(len(tree)))
     return Tree(
         [number[parent] for parent in tree.parents[nodes].tolist()],

@@ -62,19 +62,19 @@ def copy_table(
     for index, symbol in enumerate(source):
         label = copied_label(symbol, linearizations[0])
         if label is not None and label not in source[:SPECIALS]:
-            found = copied_forms(label, linearizations[1])
-            table[:, index] = [ids.get(form, NO_COPY) for form in found]
+            copied = copied_forms(label, linearizations[1])
+            table[:, index] = [ids.get(form, NO_COPY) for form in copied]
     return table
 
 
 def copy_forms_of(symbols: Sequence[str], linearization: str) -> NDArray[np.int64]:
     """Which form of its word each symbol is, [V]; 0 for what is no word."""
-    found = np.zeros(len(symbols), dtype=np.int64)
+    form_numbers = np.zeros(len(symbols), dtype=np.int64)
     for index, symbol in enumerate(symbols):
         label = copied_label(symbol, linearization)
         forms = [] if label is None else copied_forms(label, linearization)
-        found[index] = forms.index(symbol) if symbol in forms else 0
-    return found
+        form_numbers[index] = forms.index(symbol) if symbol in forms else 0
+    return form_numbers
 
 
 def placeholder(number: int) -> str:

@@ -129,7 +129,7 @@ def bracketed_twice_nodes(tree: Tree) -> list[int]:
 
 def bracketed_twice(tree: Tree) -> list[str]:
     """The tokens of `bracketed`, with each closing bracket twice: ``(NP the dog ) )``."""
-    return [one for token in bracketed(tree) for one in [token] * (1 + (token == CLOSE))]
+    return [repeated for token in bracketed(tree) for repeated in [token] * (1 + (token == CLOSE))]
 
 
 def from_bracketed(tokens: Sequence[str], twice: bool = False) -> Tree:
@@ -196,8 +196,8 @@ def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]
     """The tokens, if splitting the line that they make gives them back."""
     if " ".join(tokens).split() == tokens:
         return tokens
-    place = next(index for index, token in enumerate(tokens) if token.split() != [token])
-    node = nodes_of(tree)[place]
+    position = next(index for index, token in enumerate(tokens) if token.split() != [token])
+    node = nodes_of(tree)[position]
     raise label_error(node, tree.labels[node])
 
 

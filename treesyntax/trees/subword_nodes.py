@@ -39,15 +39,15 @@ def with_subword_nodes(tree: Tree, nodes: list[int], subwords: Subwords, chained
     below the other if ``chained``, else they are siblings.
     """
     labels, words = list(tree.labels), [NO_WORD] * len(tree)
-    places = _chain_places(tree, nodes) if chained else _sibling_places(tree, nodes)
+    attachments = _chain_places(tree, nodes) if chained else _sibling_places(tree, nodes)
     splits: list[_Split] = []
     start = 0
-    for node, word, place in zip(nodes, subwords, places, strict=True):
+    for node, word, attachment in zip(nodes, subwords, attachments, strict=True):
         words[node] = start
         if word:
             labels[node] = word[0]
         if len(word) > 1:
-            splits.append(_Split(node, *place, word[1:], start + 1))
+            splits.append(_Split(node, *attachment, word[1:], start + 1))
         start += len(word) or 1
     # Where subtrees end together, the subwords of the deepest node come first.
     splits.sort(key=lambda split: (split.after, -split.node))

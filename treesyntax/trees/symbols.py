@@ -98,13 +98,13 @@ def label_table(symbols: Sequence[str]) -> NDArray[np.int64]:
     which the dictionary first has them, whatever their slots: the most frequent ones come first.
     """
     numbers: dict[str, int] = {}
-    found = np.zeros(len(symbols), np.int64)
+    label_ids = np.zeros(len(symbols), np.int64)
     for index, symbol in enumerate(symbols):
         label, slots = split_symbol(symbol) or ("", None)
         if slots is not None:
             inner = FIRST_CHILD in slots
-            found[index] = 2 + numbers.setdefault(label, len(numbers)) if inner else 1
-    return found
+            label_ids[index] = 2 + numbers.setdefault(label, len(numbers)) if inner else 1
+    return label_ids
 
 
 def nary_tokens(tree: Tree) -> list[str]:
@@ -129,7 +129,10 @@ def sibling_tokens(tree: Tree) -> list[str]:
     # Of two children the later one in preorder is the sibling.
     for parent, branch in list(pairs)[1:]:
         slots[parent] = (*slots[parent], branch)
-    return [annotate(label, own, True) for label, own in zip(tree.labels, slots, strict=True)]
+    return [
+        annotate(label, node_slots, True)
+        for label, node_slots in zip(tree.labels, slots, strict=True)
+    ]
 
 
 def breadth_first(tree: Tree) -> list[int]:

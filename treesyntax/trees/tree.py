@@ -206,9 +206,9 @@ class Tree:
             branches.append(len(siblings))
             siblings.append(word)
         if len(dependents[0]) != 1 and size:
-            found = ", ".join(map(str, dependents[0])) or "none"
+            root_words = ", ".join(map(str, dependents[0])) or "none"
             raise TreeError(
-                f"{len(dependents[0])} roots (words: {found})" if dependents[0] else "no root",
+                f"{len(dependents[0])} roots (words: {root_words})" if dependents[0] else "no root",
                 "exactly one word must have head 0",
             )
         order: list[int] = []

@@ -177,9 +177,9 @@ def test_programs_have_the_children_that_their_notation_names(tree: Tree) -> Non
         for label, children in zip(program.labels, program.children(), strict=True):
             wanted = notation.children(label)
             assert wanted is not None
-            assert len(children) == len(wanted.places)
+            assert len(children) == len(wanted.child_labels)
             assert not wanted.more
-            for place, child in zip(wanted.places, children, strict=True):
+            for place, child in zip(wanted.child_labels, children, strict=True):
                 assert place(program.labels[child])
 
 

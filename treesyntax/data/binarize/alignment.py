@@ -54,15 +54,15 @@ def stretches_outside(text: str, spans: Sequence[Span]) -> int:
 
 def units(spans: Sequence[Span]) -> list[Span]:
     """The words of each multi-word token and each other word, as ``first`` to before ``end``."""
-    found: list[Span] = []
+    unit_words: list[Span] = []
     last = None
     for word, span in enumerate(spans):
         if span == last:
-            found[-1] = (found[-1][0], word + 1)
+            unit_words[-1] = (unit_words[-1][0], word + 1)
         else:
-            found.append((word, word + 1))
+            unit_words.append((word, word + 1))
         last = span
-    return found
+    return unit_words
 
 
 def segments(text: str, spans: Sequence[Span]) -> list[str]:
@@ -75,7 +75,9 @@ def segments(text: str, spans: Sequence[Span]) -> list[str]:
 def group_units(unit_words: Sequence[Span], subwords: Sequence[list[str]]) -> list[Group]:
     """Groups where every unit has subwords of its own; a unit without is left out."""
     pairs = zip(unit_words, subwords, strict=True)
-    return [Group(first, end, own) for (first, end), own in pairs if own]
+    return [
+        Group(first, end, unit_subwords) for (first, end), unit_subwords in pairs if unit_subwords
+    ]
 
 
 def group_subwords(

@@ -165,7 +165,7 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmen
             return attach(tree, segmenter.words(words), encoding.policy)
         # CoNLL-U has words with spaces (10 000): they are the tokens that they are in text.
         split = [word.split() for word in words]
-        plain = all(len(own) == 1 for own in split)
+        plain = all(len(tokens) == 1 for tokens in split)
         return Segmented(tree, nodes, split) if plain else attach(tree, split, encoding.policy)
     line = batch.subwords.record(index)
     subwords = by_word(line.text.split(), encoding.subwords_style)

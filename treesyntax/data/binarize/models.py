@@ -79,21 +79,21 @@ def checked(side: SideOptions) -> SideOptions:
             subwords = (
                 segmenter.line(text) if whole else chain.from_iterable(segmenter.words(words))
             )
-            found, plain = (
+            decoded, plain = (
                 segmenter.text([*subwords]).split(),
                 segmenter.normalised(text)[0].split(),
             )
-            if found != plain:
+            if decoded != plain:
                 at = next(
                     (
                         i
-                        for i, pair in enumerate(zip(found, plain, strict=False))
+                        for i, pair in enumerate(zip(decoded, plain, strict=False))
                         if pair[0] != pair[1]
                     ),
-                    min(len(found), len(plain)),
+                    min(len(decoded), len(plain)),
                 )
                 cause = (
-                    f"the subwords of {encoding.model.name} spell {' '.join(found[at:])[:40]!r} where the text "
+                    f"the subwords of {encoding.model.name} spell {' '.join(decoded[at:])[:40]!r} where the text "
                     f"has {' '.join(plain[at:])[:40]!r}"
                 )
                 raise InputError(task.batch.path, remarks.line, cause, "give another subword model")
@@ -117,7 +117,7 @@ def _train(
         share = options.subword_sample // len(worded) or sentences
         first = worded[0]
         trained, origin = _model_path(folder, first), first.files["train"]
-        sign = SignOfLife(f"the subword model for {' and '.join(one.language for one in worded)}")
+        sign = SignOfLife(f"the subword model for {' and '.join(side.language for side in worded)}")
         text = chain.from_iterable(
             drawn(chain([firsts[side.role]], lines[side.role]), sentences, share) for side in worded
         )

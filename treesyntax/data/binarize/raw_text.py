@@ -62,8 +62,10 @@ def over_tokens(
     """
     plain = len(set(spans)) == len(spans)
     whole = [] if plain else units(spans)
-    parts = segments(text, spans if plain else [spans[first] for first, _ in whole])
-    subwords = segmenter.segments(parts) if segmenter else [part.split() for part in parts]
+    stretches = segments(text, spans if plain else [spans[first] for first, _ in whole])
+    subwords = (
+        segmenter.segments(stretches) if segmenter else [stretch.split() for stretch in stretches]
+    )
     if plain and all(subwords):
         return tree, subwords
     return _over_groups(tree, text, spans, group_units(whole or units(spans), subwords))
@@ -75,8 +77,8 @@ def over_line(
     """The subwords of the line, segmented as a whole, and the tree over the words they make."""
     subwords = segmenter.line(text)
     normal, origins = segmenter.normalised(text)
-    found = raw_spans(subword_spans(subwords, normal, "sentencepiece"), origins)
-    return _over_groups(tree, text, spans, group_subwords(spans, subwords, found))
+    spans_of_subwords = raw_spans(subword_spans(subwords, normal, "sentencepiece"), origins)
+    return _over_groups(tree, text, spans, group_subwords(spans, subwords, spans_of_subwords))
 
 
 def over_subwords(
@@ -90,16 +92,16 @@ def over_subwords(
         TreeError: if the subwords do not spell the text.
     """
     try:
-        found = subword_spans(subwords, text, style)
+        spans_of_subwords = subword_spans(subwords, text, style)
     except TreeError as error:
         if style != "sentencepiece":
             raise
         normal, origins = standard_normalised(text)
         try:
-            found = raw_spans(subword_spans(subwords, normal, style), origins)
+            spans_of_subwords = raw_spans(subword_spans(subwords, normal, style), origins)
         except TreeError:
             raise error from None
-    return _over_groups(tree, text, spans, group_subwords(spans, subwords, found))
+    return _over_groups(tree, text, spans, group_subwords(spans, subwords, spans_of_subwords))
 
 
 def _over_groups(

@@ -97,8 +97,8 @@ def records_of(path: Path, format_name: str, size: int) -> Iterator[Records]:
 def count_of(path: Path, format_name: str) -> int:
     """How many records a file has."""
     return sum(
-        len(part.starts) if isinstance(part, _Block) else sum(1 for _ in part)
-        for part in _split(path, format_name)
+        len(chunk.starts) if isinstance(chunk, _Block) else sum(1 for _ in chunk)
+        for chunk in _split(path, format_name)
     )
 
 
@@ -110,11 +110,11 @@ def _split(path: Path, format_name: str) -> Iterator[_Block | Iterator[Record]]:
 
 
 def _parts(path: Path, format_name: str) -> Iterator[Records]:
-    for part in _split(path, format_name):
-        if isinstance(part, _Block):
-            yield part.records()
+    for chunk in _split(path, format_name):
+        if isinstance(chunk, _Block):
+            yield chunk.records()
             continue
-        while (some := Records.of(islice(part, AT_ONCE))).lines:
+        while (some := Records.of(islice(chunk, AT_ONCE))).lines:
             yield some
 
 
@@ -140,9 +140,9 @@ def _blocks(path: Path, end: bytes) -> Iterator[bytes]:
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
         pending = b""
         while read := stream.read(BLOCK):
-            block, found, rest = (pending + read).rpartition(end)
-            if found:
-                yield block + found
+            block, separator, rest = (pending + read).rpartition(end)
+            if separator:
+                yield block + separator
             pending = rest
             if len(pending) + BLOCK > LONGEST_LINE:
                 raise ValueError

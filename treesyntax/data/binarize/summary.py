@@ -44,8 +44,8 @@ def write_manifest(
         "splits": {
             split: {
                 language: {**asdict(counts), "unknown_rate": _unknown_rate(counts)}
-                for (part, language), counts in written.items()
-                if part == split
+                for (written_split, language), counts in written.items()
+                if written_split == split
             }
             for split in options.source.files
         },
@@ -115,7 +115,7 @@ def summarise(
         if options.subword_vocab and side.wants_model:
             note = ", no subwords: its trees have no words"
         lines.append(f"dictionary {side.language}: {sizes[side.language]:,} symbols{note}")
-    found = [counts.remarks for counts in written.values()]
-    found += [side.subword_remarks for side in options.sides]
-    remarks = dict.fromkeys(remark["text"] for remarks in found for remark in remarks)
+    remark_lists = [counts.remarks for counts in written.values()]
+    remark_lists += [side.subword_remarks for side in options.sides]
+    remarks = dict.fromkeys(remark["text"] for remarks in remark_lists for remark in remarks)
     return "\n".join([*lines, *remarks, f"{options.dest} written in {seconds:.1f} s"])

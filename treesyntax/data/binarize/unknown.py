@@ -50,11 +50,11 @@ class UnknownWords:
         touched = np.searchsorted(ends, np.flatnonzero(np.isin(ids, self._unknown)), side="right")
         for sentence in np.unique(touched).tolist():
             first, last = int(ends[sentence] - sizes[sentence]), int(ends[sentence])
-            own = ids[first:last].tolist()
+            sentence_ids = ids[first:last].tolist()
             symbols = [self._names[index] for index in indices[first:last].tolist()]
             words = self.words[self._sentence + sentence]
-            self._placeholders.number(own, symbols, words, self._new)
-            ids[first:last] = own
+            self._placeholders.number(sentence_ids, symbols, words, self._new)
+            ids[first:last] = sentence_ids
         self._sentence += len(sizes)
 
 

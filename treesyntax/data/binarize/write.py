@@ -185,11 +185,11 @@ def encode_sides(
     joined = Symbols()
     sides = options.sides
     symbols = {side.role: joined if options.joined_dictionary else Symbols() for side in sides}
-    parts = [(side, split) for split in options.source.files for side in sides]
+    side_splits = [(side, split) for split in options.source.files for side in sides]
     labels = {side.role: Symbols() for side in sides if side.encoding.labels}
     spools = {
         (side.role, split): Spool(side.files[split], folder, side.has_trees, side.role in labels)
-        for side, split in parts
+        for side, split in side_splits
     }
     for (side, split, _), batch in batch_map(encode_batch, tasks(sides, options.source.files)):
         spool = spools[side.role, split]
@@ -199,10 +199,12 @@ def encode_sides(
         indices = symbols[side.role].add(batch.symbols, batch.ids, counted)
         spool.append(batch, indices, label_indices)
         advance(len(batch.token_counts))
-    for side, split in parts:
+    for side, split in side_splits:
         if spools[side.role, split].sentences != sentences[split]:
             raise changed(side.files[split])
-    return spools, symbols | {_labels_of(role): found for role, found in labels.items()}
+    return spools, symbols | {
+        _labels_of(role): label_symbols for role, label_symbols in labels.items()
+    }
 
 
 def _labels_of(role: str) -> str:
@@ -227,14 +229,14 @@ def write_sides(
     for side in options.sides:
         dictionaries[side.role].write(folder / dictionary_file(side.language))
         if side.encoding.labels:
-            found = symbols[_labels_of(side.role)]
+            label_symbols = symbols[_labels_of(side.role)]
             known = (
                 Dictionary.read(side.label_dictionary)
                 if side.label_dictionary
-                else Dictionary.build(found.trained_counts(), side.label_threshold)
+                else Dictionary.build(label_symbols.trained_counts(), side.label_threshold)
             )
             known.write(folder / labels_file(side.language))
-            label_ids[side.role] = label_numbers(found.ids_in(known))
+            label_ids[side.role] = label_numbers(label_symbols.ids_in(known))
     # Also where dictionaries are given: they show whether unknown words get numbers.
     numbers = all(
         placeholder_table(dictionaries[side.role].symbols, side.encoding.linearization).size

@@ -25,29 +25,31 @@ _SHA256 = {
 
 
 def _part(content: bytes, name: str) -> Part:
-    part = Part()
+    examples = Part()
     ptb, sexpr = get_format("ptb"), get_format("sexpr")
     for number, line in enumerate(lines_of(content, name), start=1):
         try:
             pair = json.loads(line)
             source, target = (str(pair[side]) for side in ("source", "target"))
-            part.add(sexpr.write(sexpr.parse(source)), sexpr.write(sexpr.parse(target)),
+            examples.add(sexpr.write(sexpr.parse(source)), sexpr.write(sexpr.parse(target)),
                      ptb.write(ptb.parse(source)))  # fmt: skip
         except (ValueError, KeyError, TypeError, TreeError) as error:
             cause = f"is no pair of trees ({error})"
             raise InputError(name, number, cause, "get the file again") from None
-    return part
+    return examples
 
 
 def _make(texts: Texts, _: int) -> dict[str, Part]:
-    parts = {part: _part(texts[name], name) for part, name in _FILES.items()}
+    splits = {split: _part(texts[name], name) for split, name in _FILES.items()}
     both = Part()
     for name in ("ood_long", "ood_new"):
-        part = parts[name]
-        for source, target, tree in zip(part.sources, part.targets, part.trees, strict=True):
+        examples = splits[name]
+        for source, target, tree in zip(
+            examples.sources, examples.targets, examples.trees, strict=True
+        ):
             direction = "from_logical" if source.startswith("( LF") else "to_logical"
             both.add(source, target, tree, f"{name}_{direction}")
-    return parts | {"gen": both}
+    return splits | {"gen": both}
 
 
 ACTIVE_LOGICAL = DataSet(

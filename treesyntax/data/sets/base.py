@@ -112,7 +112,7 @@ class DataSet:
         """Where it comes from, in a word or two."""
         if not self.inputs:
             return "generated"
-        return "download" if all(one.address for one in self.inputs) else "needs --from"
+        return "download" if all(file.address for file in self.inputs) else "needs --from"
 
 
 SETS: Registry[DataSet] = Registry("data set", imports.DATA_SETS)
@@ -139,32 +139,32 @@ def brackets(tree: Tree) -> str:
     return " ".join(pieces)
 
 
-def sample(part: Part, number: int) -> Part:
+def sample(examples: Part, number: int) -> Part:
     """So many examples of each category, or of the whole, the same ones always; all if there are fewer."""
     rng = random.Random(SAMPLE_SEED)
     homes: dict[str, list[int]] = {}
-    for line in range(len(part)):
-        homes.setdefault(part.categories[line] if part.categories else "", []).append(line)
+    for line in range(len(examples)):
+        homes.setdefault(examples.categories[line] if examples.categories else "", []).append(line)
     chosen = [line for home in homes.values() for line in rng.sample(home, min(number, len(home)))]
-    return part.chosen(sorted(chosen))
+    return examples.chosen(sorted(chosen))
 
 
-def joined(parts: Mapping[str, Part], names: Sequence[str]) -> Part:
+def joined(splits: Mapping[str, Part], names: Sequence[str]) -> Part:
     """Some parts one after another, with categories ``PART/CATEGORY``; trees where each of them has some."""
     whole = Part()
     for name in names:
-        part = parts[name]
+        examples = splits[name]
         for column in ("sources", "targets", "trees"):
-            getattr(whole, column).extend(getattr(part, column))
-        own = part.categories or [""] * len(part)
-        whole.categories += [f"{name}/{category}".rstrip("/") for category in own]
+            getattr(whole, column).extend(getattr(examples, column))
+        categories = examples.categories or [""] * len(examples)
+        whole.categories += [f"{name}/{category}".rstrip("/") for category in categories]
     whole.trees = whole.trees if len(whole.trees) == len(whole) else []
     return whole
 
 
-def hold_out(part: Part, number: int, seed: int) -> tuple[Part, Part]:
-    """The part without some examples, and these, drawn by a seed; no copy of one stays."""
-    pairs = list(zip(part.sources, part.targets, strict=True))
+def hold_out(examples: Part, number: int, seed: int) -> tuple[Part, Part]:
+    """All but some of the examples, and these, drawn by a seed; no copy of one stays."""
+    pairs = list(zip(examples.sources, examples.targets, strict=True))
     different = list(dict.fromkeys(pairs))
     if number >= len(different):
         raise OptionError(
@@ -174,44 +174,46 @@ def hold_out(part: Part, number: int, seed: int) -> tuple[Part, Part]:
     drawn = set(random.Random(seed).sample(different, number))
     first = {pair: line for line, pair in reversed(list(enumerate(pairs)))}
     rest = [line for line, pair in enumerate(pairs) if pair not in drawn]
-    return part.chosen(rest), part.chosen(sorted(first[pair] for pair in drawn))
+    return examples.chosen(rest), examples.chosen(sorted(first[pair] for pair in drawn))
 
 
-def part_files(parts: Mapping[str, Part], number: int, small_train: Sequence[int] = ()) -> Files:
+def part_files(splits: Mapping[str, Part], number: int, small_train: Sequence[int] = ()) -> Files:
     """The files of all parts.
 
     Args:
-        parts: by name.
+        splits: by name.
         number: with one, each but train is also written as ``NAME.sample``. ``test`` and ``gen``, in and out of
             the distribution of training, are also written as one test set, ``both``.
         small_train: for each of these numbers ``train.N`` has the first N training examples of a random order that
             is always the same. A smaller set is part of a larger one.
     """
     files: Files = {}
-    for name, part in parts.items():
-        files |= part.files(name)
+    for name, examples in splits.items():
+        files |= examples.files(name)
     samples = {
-        name: sample(part, number) for name, part in parts.items() if number and name != "train"
+        name: sample(examples, number)
+        for name, examples in splits.items()
+        if number and name != "train"
     }
-    for name, part in samples.items():
-        files |= part.files(f"{name}.sample")
-    if {"test", GEN} <= parts.keys():
-        files |= joined(parts, ("test", GEN)).files(BOTH)
+    for name, examples in samples.items():
+        files |= examples.files(f"{name}.sample")
+    if {"test", GEN} <= splits.keys():
+        files |= joined(splits, ("test", GEN)).files(BOTH)
         files |= joined(samples, ("test", GEN)).files(f"{BOTH}.sample") if samples else {}
-    order = list(range(len(parts["train"]))) if small_train else []
+    order = list(range(len(splits["train"]))) if small_train else []
     random.Random(SAMPLE_SEED).shuffle(order)
     for size in checked_sizes(small_train, len(order)):
-        files |= parts["train"].chosen(sorted(order[:size])).files(f"train.{size}")
+        files |= splits["train"].chosen(sorted(order[:size])).files(f"train.{size}")
     return files
 
 
-def overlaps(parts: Mapping[str, Part]) -> dict[str, Any]:
+def overlaps(splits: Mapping[str, Part]) -> dict[str, Any]:
     """How many pairs of each other part also stand in train."""
-    train = set(zip(parts["train"].sources, parts["train"].targets, strict=True))
+    train = set(zip(splits["train"].sources, splits["train"].targets, strict=True))
     return {
         f"{name}_in_train": sum(
-            pair in train for pair in zip(part.sources, part.targets, strict=True)
+            pair in train for pair in zip(examples.sources, examples.targets, strict=True)
         )
-        for name, part in parts.items()
+        for name, examples in splits.items()
         if name != "train"
     }

@@ -125,7 +125,7 @@ def generate_pairs(
     # Where the splits do not depend on how many are wanted, neither may the numbers that are drawn.
     homes = random.Random(f"{options.seed} homes") if options.fixed_test else rng
     shares = fixed_shares(wanted) if options.fixed_test else missing
-    parts: dict[str, list[Pair]] = {split: [] for split in SPLITS}
+    by_split: dict[str, list[Pair]] = {split: [] for split in SPLITS}
     programs: set[str] = set()
     translations: set[str] = set()
     while number := sum(missing.values()):
@@ -144,10 +144,10 @@ def generate_pairs(
         for pair in new:
             home = homes.choices(list(shares), list(shares.values()))[0]
             if missing[home]:
-                parts[home].append(pair)
+                by_split[home].append(pair)
                 missing[home] -= 1
                 advance(1)
-    return Split(**parts)
+    return Split(**by_split)
 
 
 def _draw(

@@ -67,15 +67,15 @@ class _Drawing:
         kind = self.rng.choice(("short", "short", "if", "while", "else", "then"))
         if size <= 2 or kind == "short":
             return self.short(size, names)
-        part = size // 3 if kind in ("else", "then") else size // 2
-        test = self.expression(part, names)[0]
+        share = size // 3 if kind in ("else", "then") else size // 2
+        test = self.expression(share, names)[0]
         if kind == "then":
-            yes, no = (self.short(part, names)[0] for _ in range(2))
+            yes, no = (self.short(share, names)[0] for _ in range(2))
             return ["if", *test, "then", *yes, "else", *no], names
         opening = "while" if kind == "while" else "if"
-        tokens = [opening, *test, *self.indented(part, names)]
+        tokens = [opening, *test, *self.indented(share, names)]
         if kind == "else":
-            tokens += ["<NL>", "else", *self.indented(part, names)]
+            tokens += ["<NL>", "else", *self.indented(share, names)]
         return tokens, names
 
     def indented(self, size: int, names: Names) -> list[str]:

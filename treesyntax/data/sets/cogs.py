@@ -20,7 +20,7 @@ _GENERALISATION = "generalization_sets/gen_varfreeLF.tsv"
 
 
 def _part(rows: Iterable[list[str]], name: str, notation: Format) -> Part:
-    part = Part()
+    examples = Part()
     for number, (sentence, form, category) in enumerate(rows, start=1):
         parse_record(
             notation, name, Record(number, form)
@@ -29,36 +29,38 @@ def _part(rows: Iterable[list[str]], name: str, notation: Format) -> Part:
             source = brackets(parse(sentence))
         except TreeError as error:
             raise InputError(name, number, error.cause, error.remedy) from None
-        part.add(sentence, form, source, category)
-    return part
+        examples.add(sentence, form, source, category)
+    return examples
 
 
 def _slog(texts: Texts, _: int) -> dict[str, Part]:
     files = {"train": "train.tsv", "valid": "dev.tsv", "test": "test.tsv"}
     archive = "generalization_sets.zip"
     hard = unzipped(texts[archive], archive, _GENERALISATION, _PASSWORD)
-    contents = {part: (name, texts[name]) for part, name in files.items()}
+    contents = {split: (name, texts[name]) for split, name in files.items()}
     contents["gen"] = (_GENERALISATION, hard)
     return {
-        part: _part(rows_of(content, name, 3), name, COGS_VARFREE)
-        for part, (name, content) in contents.items()
+        split: _part(rows_of(content, name, 3), name, COGS_VARFREE)
+        for split, (name, content) in contents.items()
     }
 
 
 def _cogs(texts: Texts, _: int) -> dict[str, Part]:
     files = {"train": "train.tsv", "valid": "dev.tsv", "test": "test.tsv", "gen": "gen.tsv"}
-    return {part: _part(rows_of(texts[name], name, 3), name, COGS) for part, name in files.items()}
+    return {
+        split: _part(rows_of(texts[name], name, 3), name, COGS) for split, name in files.items()
+    }
 
 
 def _cogs_varfree(texts: Texts, seed: int) -> dict[str, Part]:
     """COGS with the forms of SLOG; those of single words are the words themselves."""
-    parts = _cogs(texts, seed)
-    for part in parts.values():
-        part.targets = [
+    splits = _cogs(texts, seed)
+    for examples in splits.values():
+        examples.targets = [
             source if len(source.split()) == 1 else _free(target)
-            for source, target in zip(part.sources, part.targets, strict=True)
+            for source, target in zip(examples.sources, examples.targets, strict=True)
         ]
-    return parts
+    return splits
 
 
 def _free(form: str) -> str:

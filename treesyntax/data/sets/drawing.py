@@ -34,14 +34,14 @@ def word(kind: str, text: str) -> Node:
 
 def words_of(root: Node) -> list[str]:
     """The leaves from left to right."""
-    found: list[str] = []
+    leaves: list[str] = []
     agenda = [root]
     while agenda:
         node = agenda.pop()
         if not node.children:
-            found.append(node.label)
+            leaves.append(node.label)
         agenda.extend(reversed(node.children))
-    return found
+    return leaves
 
 
 def with_words(root: Node) -> Tree:
@@ -53,32 +53,32 @@ def with_words(root: Node) -> Tree:
     return Tree(tree.parents, tree.labels, words)
 
 
-def fill(part: Part, number: int, rng: random.Random, draw: Draw, seen: set[str]) -> None:
+def fill(examples: Part, number: int, rng: random.Random, draw: Draw, seen: set[str]) -> None:
     """Add so many examples whose sources are in no part yet."""
     barren = 0
-    while len(part) < number:
+    while len(examples) < number:
         example = draw(rng)
         if example is None or example.source in seen:
             barren += 1
             if barren == MOST_DRAWS:
-                raise OptionError(f"only {len(part)} of {number} different examples were found")
+                raise OptionError(f"only {len(examples)} of {number} different examples were found")
             continue
         barren = 0
         seen.add(example.source)
         tree = brackets(with_words(example.tree)) if example.tree else ""
-        part.add(example.source, example.target, tree, example.category)
+        examples.add(example.source, example.target, tree, example.category)
 
 
 def make_parts(seed: int, known: Draw, new: Draw, numbers: dict[str, int]) -> dict[str, Part]:
     """Parts by number; ``gen`` is drawn by ``new``, all others by ``known``; no source is in two of them."""
     rng, seen = random.Random(seed), set[str]()
-    parts = {name: Part() for name in numbers}
-    for name, part in parts.items():
-        fill(part, numbers[name], rng, new if name == "gen" else known, seen)
-    return parts
+    splits = {name: Part() for name in numbers}
+    for name, examples in splits.items():
+        fill(examples, numbers[name], rng, new if name == "gen" else known, seen)
+    return splits
 
 
-def extend_train(parts: dict[str, Part], number: int, seed: int, known: Draw) -> None:
+def extend_train(splits: dict[str, Part], number: int, seed: int, known: Draw) -> None:
     """Add training examples up to a number; the parts that there are stay as they are."""
-    seen = {source for part in parts.values() for source in part.sources}
-    fill(parts["train"], number, random.Random(f"{seed} extended"), known, seen)
+    seen = {source for examples in splits.values() for source in examples.sources}
+    fill(splits["train"], number, random.Random(f"{seed} extended"), known, seen)

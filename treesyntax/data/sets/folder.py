@@ -127,13 +127,13 @@ def pair_files(
     ``small_train``.
     """
     train = split.train if small_pairs is None else small_pairs
-    parts = {
+    pairs_by_name = {
         **split._asdict(),
         **{f"train.{size}": train[:size] for size in checked_sizes(small_train, len(train))},
     }
     return {
         f"{name}{suffix}": [pair[side] for pair in pairs]
-        for name, pairs in parts.items()
+        for name, pairs in pairs_by_name.items()
         for side, suffix in enumerate(suffixes)
     }
 

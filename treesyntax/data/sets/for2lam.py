@@ -160,13 +160,13 @@ def _draw(numbers: dict[str, int], options: For2LamOptions) -> Split:
     with progress_bar() as progress:
         bar = progress.add_task("programs", total=2 * sum(numbers.values()))
         splits = generate_splits(**numbers, options=options, advance=lambda: progress.advance(bar))
-        parts: dict[str, list[tuple[str, str]]] = {}
+        by_split: dict[str, list[tuple[str, str]]] = {}
         for split, programs in splits.items():
-            parts[split] = []
+            by_split[split] = []
             for program in programs:
-                parts[split].append(texts(program))
+                by_split[split].append(texts(program))
                 progress.advance(bar)
-    return Split(**parts)
+    return Split(**by_split)
 
 
 def _notes(split: Split, options: For2LamOptions) -> dict[str, Any]:
@@ -231,12 +231,12 @@ def _by_length(options: For2LamOptions) -> tuple[Draw, Draw]:
 
     def short(rng: random.Random) -> Tree | None:
         program = draw_program(rng, style, size)
-        fits = all(own <= bound for own, bound in zip(_lengths(program), most, strict=True))
+        fits = all(length <= bound for length, bound in zip(_lengths(program), most, strict=True))
         return program if fits else None
 
     def longer(rng: random.Random) -> Tree | None:
         program = draw_program(rng, style, test_size)
-        fits = all(own > bound for own, bound in zip(_lengths(program), most, strict=True))
+        fits = all(length > bound for length, bound in zip(_lengths(program), most, strict=True))
         return program if fits else None
 
     return short, longer
@@ -278,8 +278,8 @@ def _interleaved(plain: list[Tree], exposing: list[Tree]) -> list[Tree]:
     """Both lists as one, in which the beginning of any length has the same share of each."""
     coming, others = iter(exposing), iter(plain)
     return [
-        next(coming if int(EXPOSED * (place + 1)) > int(EXPOSED * place) else others)
-        for place in range(len(plain) + len(exposing))
+        next(coming if int(EXPOSED * (index + 1)) > int(EXPOSED * index) else others)
+        for index in range(len(plain) + len(exposing))
     ]
 
 
@@ -373,9 +373,9 @@ class _Filling:
         return self.homes[tree] if self.options.repeats or repeats else ""
 
 
-def _too_few(wanted: int, found: int, options: For2LamOptions) -> OptionError:
+def _too_few(wanted: int, distinct: int, options: For2LamOptions) -> OptionError:
     return OptionError(
-        f"{wanted} programs are asked for, but only {found} distinct ones of at least "
+        f"{wanted} programs are asked for, but only {distinct} distinct ones of at least "
         f"{options.min_nodes} nodes were found before {MAX_BARREN_DRAWS} draws in a row gave none; "
         "ask for fewer or smaller programs, or raise the size"
     )

@@ -26,29 +26,29 @@ def translate(program: Tree) -> Tree:
     children = program.children()
     # Children have higher numbers than their parents, so they are done first.
     for node in reversed(range(len(program))):
-        label, parts = program.labels[node], tuple(done[child] for child in children[node])
-        if len(parts) != _ARITIES.get(label, len(parts)):
+        label, translated = program.labels[node], tuple(done[child] for child in children[node])
+        if len(translated) != _ARITIES.get(label, len(translated)):
             raise TreeError(
-                f"node {node}, {label!r}, has {len(parts)} children instead of {_ARITIES[label]}",
+                f"node {node}, {label!r}, has {len(translated)} children instead of {_ARITIES[label]}",
                 "only FOR programs can be translated",
             )
-        after_assignment = bool(parts) and program.labels[children[node][0]] == "<ASSIGN>"
-        done[node] = _translate_node(label, parts, after_assignment)
+        after_assignment = bool(translated) and program.labels[children[node][0]] == "<ASSIGN>"
+        done[node] = _translate_node(label, translated, after_assignment)
     return to_tree(done[0])
 
 
-def _translate_node(label: str, parts: tuple[Node, ...], after_assignment: bool) -> Node:
+def _translate_node(label: str, children: tuple[Node, ...], after_assignment: bool) -> Node:
     if label == "<ASSIGN>":
-        return Node("<LET>", (*parts, _UNIT))
+        return Node("<LET>", (*children, _UNIT))
     if label == "<SEQ>":
-        first, rest = parts
+        first, rest = children
         if after_assignment:
             variable, value, _ = first.children
             return Node("<LET>", (variable, value, rest))
         return Node("<LET>", (_TERM, first, rest))
     if label == "<FOR>":
-        name, start, test, step, body = parts
+        name, start, test, step, body = children
         again = Node("<LET>", (_TERM, body, Node("<APP>", (_FUNCTION, step))))
         loop = Node("<IF>", (test, again, _UNIT))
         return Node("<LETREC>", (_FUNCTION, name, loop, Node("<APP>", (_FUNCTION, start))))
-    return Node(label, parts)
+    return Node(label, children)

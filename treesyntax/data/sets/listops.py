@@ -30,9 +30,9 @@ _KNOWN_DEPTH, _KNOWN_ARGUMENTS = 3, 3
 def value(tokens: Sequence[str]) -> int:
     """The value of an expression's tokens."""
     open_lists: list[tuple[str, list[int]]] = [("", [])]
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token == "(":
-            open_lists.append((tokens[place + 1], []))
+            open_lists.append((tokens[index + 1], []))
         elif token == ")":
             operator, values = open_lists.pop()
             open_lists[-1][1].append(OPERATORS[operator](values))
@@ -62,8 +62,8 @@ def _expression(rng: random.Random, depth: int, arguments: tuple[int, int]) -> l
     number = rng.randint(*arguments)
     deepest = rng.randrange(number)
     tokens = ["(", rng.choice(list(OPERATORS))]
-    for place in range(number):
-        below = depth - 1 if place == deepest else max(0, rng.randint(-depth, depth - 1))
+    for index in range(number):
+        below = depth - 1 if index == deepest else max(0, rng.randint(-depth, depth - 1))
         tokens += _expression(rng, below, arguments)
     return [*tokens, ")"]
 
@@ -89,8 +89,8 @@ def _make(_: Texts, seed: int) -> dict[str, Part]:
     return make_parts(seed, _known, _new, NUMBERS)
 
 
-def _extend(parts: dict[str, Part], number: int, seed: int) -> None:
-    extend_train(parts, number, seed, _known)
+def _extend(splits: dict[str, Part], number: int, seed: int) -> None:
+    extend_train(splits, number, seed, _known)
 
 
 LISTOPS = DataSet(

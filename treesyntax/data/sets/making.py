@@ -68,29 +68,29 @@ def _made(
     train: int,
     small_train: Sequence[int],
 ) -> tuple[Files, dict[str, Any]]:
-    parts = data.make(texts, seed)
-    if empty := [part for part, lines in parts.items() if not len(lines)]:
+    splits = data.make(texts, seed)
+    if empty := [split for split, examples in splits.items() if not len(examples)]:
         raise OptionError(
             f"the published files of {data.name} have no examples for {', '.join(empty)}; check the "
             "files of --from"
         )
     if train:
-        _resize(parts, data, train, seed)
-    notes = {"licence": data.licence, "citation": data.citation, **overlaps(parts)}
-    return part_files(parts, number, small_train), notes
+        _resize(splits, data, train, seed)
+    notes = {"licence": data.licence, "citation": data.citation, **overlaps(splits)}
+    return part_files(splits, number, small_train), notes
 
 
-def _resize(parts: dict[str, Part], data: DataSet, number: int, seed: int) -> None:
+def _resize(splits: dict[str, Part], data: DataSet, number: int, seed: int) -> None:
     """Give the training set so many examples; the other parts stay as they are."""
-    there = len(parts["train"])
+    there = len(splits["train"])
     if number <= there:
-        parts["train"] = parts["train"].chosen(range(number))
+        splits["train"] = splits["train"].chosen(range(number))
     elif data.extend is None:
         raise OptionError(
             f"--train {number}: {data.name} has {there} training examples; ask for as many or fewer"
         )
     else:
-        data.extend(parts, number, seed)
+        data.extend(splits, number, seed)
 
 
 def _check_apart(folder: Path, source: Path | None) -> None:

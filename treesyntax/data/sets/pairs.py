@@ -72,8 +72,8 @@ def generate(args: argparse.Namespace) -> None:
         short = _short_enough(train, args.most_words)
         if args.most_words:
             notes["too_long_left_out"] = len(train[0]) - len(short)
-        taken = _taken(short, args.pairs, args.seed)
-        read["train"] = tuple([lines[index] for index in taken] for lines in train)
+        indices = _taken(short, args.pairs, args.seed)
+        read["train"] = tuple([lines[index] for index in indices] for lines in train)
     files = {
         f"{split}.{lang}": lines
         for split, pair in read.items()

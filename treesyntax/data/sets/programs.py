@@ -26,10 +26,10 @@ _SHORT_PROGRAMS = For2LamOptions(style=Style.CHEN, length=_SHORT)
 
 
 def _part(programs: list[Tree]) -> Part:
-    part = Part()
+    examples = Part()
     for program in programs:
-        part.add(FOR.write(program), LAMBDA.write(translate(program)), "", _category(program))
-    return part
+        examples.add(FOR.write(program), LAMBDA.write(translate(program)), "", _category(program))
+    return examples
 
 
 def _category(program: Tree) -> str:

@@ -85,30 +85,32 @@ def _auxiliaries(node: Node) -> Iterator[str]:
 
 
 def _draw(rng: random.Random, new: bool) -> Example | None:
-    asked = new or rng.random() < 0.5
+    is_question = new or rng.random() < 0.5
     fronts = FRONT_NEW if new and rng.random() < 0.2 else rng.randint(0, FRONT)
     homes = ["subject", *(f"place_{number}" for number in range(fronts))]
-    home = rng.choice(homes) if new or (not asked and rng.random() < 0.5) else ""
+    home = rng.choice(homes) if new or (not is_question and rng.random() < 0.5) else ""
     depth = rng.randint(1, DEEPEST_NEW if new else DEEPEST)
     clauses = {home: depth}
     plural = rng.random() < 0.5
-    places = [_place(rng, clauses.get(f"place_{number}", 0)) for number in range(fronts)]
+    front_phrases = [_place(rng, clauses.get(f"place_{number}", 0)) for number in range(fronts)]
     subject, main = _phrase(rng, plural, clauses.get("subject", 0)), _auxiliary(rng, plural)
     rest = _verb_phrase(rng, rng.randint(0, DEEPEST))
     if new:
-        first = next(found for part in (*places, subject) for found in _auxiliaries(part))
+        first = next(
+            auxiliary for phrase in (*front_phrases, subject) for auxiliary in _auxiliaries(phrase)
+        )
         if first == main.children[0].label:
             return None  # both rules give the same
     sentence = Node("S", (subject, main, rest))
-    for place in reversed(places):
-        sentence = Node("S", (place, sentence))
-    tree = Node("TOP", (sentence, word(".", "."), word("ASK", "quest" if asked else "decl")))
+    for front_phrase in reversed(front_phrases):
+        sentence = Node("S", (front_phrase, sentence))
+    tree = Node("TOP", (sentence, word(".", "."), word("ASK", "quest" if is_question else "decl")))
     words = words_of(tree)
     target = words[:-1]
-    if asked:
-        before = [text for part in (*places, subject) for text in words_of(part)]
+    if is_question:
+        before = [text for phrase in (*front_phrases, subject) for text in words_of(phrase)]
         target = [*words_of(main), *before, *words_of(rest), "?"]
-    category = "quest" if asked else "decl"
+    category = "quest" if is_question else "decl"
     if new:
         category = home.partition("_")[0] + ("_deep" if depth > DEEPEST else "")
     return Example(" ".join(words), " ".join(target), tree, category)
@@ -121,8 +123,8 @@ def _make(_: Texts, seed: int) -> dict[str, Part]:
     return make_parts(seed, _known, _new, NUMBERS)
 
 
-def _extend(parts: dict[str, Part], number: int, seed: int) -> None:
-    extend_train(parts, number, seed, _known)
+def _extend(splits: dict[str, Part], number: int, seed: int) -> None:
+    extend_train(splits, number, seed, _known)
 
 
 QUESTION_PATHS = DataSet(

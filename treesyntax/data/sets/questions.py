@@ -37,21 +37,21 @@ TABLE = ".tsv"
 def generate(args: argparse.Namespace) -> None:
     """Write the sets, unless the folder is up to date."""
     with remarks_of(args.data) as remarks:
-        parts = read_parts(args.data, args.notation)
-    remarks.records = sum(map(len, parts.values()))
+        sets = read_parts(args.data, args.notation)
+    remarks.records = sum(map(len, sets.values()))
     print(*remarks.texts("pairs"), sep="\n", end="\n" * bool(remarks.found))
     described = {
         "generator": args.generator,
         "data": {
-            part: sha256_of_lines(["\t".join(pair) for pair in pairs])
-            for part, pairs in parts.items()
+            name: sha256_of_lines(["\t".join(pair) for pair in pairs])
+            for name, pairs in sets.items()
         },
         **{name: getattr(args, name) for name in ("valid", "test", "seed", "notation")},
     }
-    split = complete(parts, args.valid, args.test, args.seed)
+    split = complete(sets, args.valid, args.test, args.seed)
     files = pair_files(split, SUFFIXES)
-    if "valid" not in parts:
-        files |= _all_files(parts["train"], split)
+    if "valid" not in sets:
+        files |= _all_files(sets["train"], split)
     write_data_set(args.out, described, lambda: (files, split.seen()))
 
 
@@ -59,29 +59,29 @@ def read_parts(data: Path, notation: str | None) -> dict[str, list[Pair]]:
     """The pairs of each set that is there; of a single file, all as ``train``."""
     if not data.is_dir():
         return {"train": _read_table(data, notation)}
-    parts: dict[str, list[Pair]] = {}
-    for part in SPLITS:
-        table = packed(data / f"{part}{TABLE}")
-        source, target = (packed(data / f"{part}{suffix}") for suffix in SUFFIXES)
+    sets: dict[str, list[Pair]] = {}
+    for name in SPLITS:
+        table = packed(data / f"{name}{TABLE}")
+        source, target = (packed(data / f"{name}{suffix}") for suffix in SUFFIXES)
         if table:
-            parts[part] = _read_table(table, notation)
+            sets[name] = _read_table(table, notation)
         elif source and target:
-            parts[part] = _read_aligned(source, target, notation)
-    if "train" not in parts:
+            sets[name] = _read_aligned(source, target, notation)
+    if "train" not in sets:
         raise InputError(
             data, None, "has no train set", "it needs train.src and train.tgt, or train.tsv"
         )
-    return parts
+    return sets
 
 
-def complete(parts: dict[str, list[Pair]], valid: int, test: int, seed: int) -> Split:
+def complete(sets: dict[str, list[Pair]], valid: int, test: int, seed: int) -> Split:
     """All three sets: those that are there as they are, others drawn from train."""
     if seed < 0:
         raise OptionError(f"seed is {seed}; it must be 0 or more")
     rng = random.Random(seed)
-    train, found = parts["train"], dict(parts)
+    train, completed = sets["train"], dict(sets)
     for name, number in (("test", test), ("valid", valid)):
-        if name not in found:
+        if name not in completed:
             different = list(dict.fromkeys(train))
             if not 0 < number < len(different):
                 raise OptionError(
@@ -90,9 +90,9 @@ def complete(parts: dict[str, list[Pair]], valid: int, test: int, seed: int) -> 
                     "drawn"
                 )
             drawn = set(rng.sample(different, number))
-            found[name] = [pair for pair in different if pair in drawn]
+            completed[name] = [pair for pair in different if pair in drawn]
             train = [pair for pair in train if pair not in drawn]
-    return Split(train, found["valid"], found["test"])
+    return Split(train, completed["valid"], completed["test"])
 
 
 def _all_files(train: list[Pair], split: Split) -> Files:

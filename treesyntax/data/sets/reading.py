@@ -34,18 +34,18 @@ def read_inputs(data: DataSet, folder: Path | None) -> dict[str, bytes]:
         InputError: if a file is missing or cannot be read.
         OptionError: if it has no public address, cannot be fetched, or is not what was published.
     """
-    found = {}
-    for one in data.inputs:
+    contents = {}
+    for file in data.inputs:
         if folder is None:
-            found[one.names[0]] = _fetched(data, one)
+            contents[file.names[0]] = _fetched(data, file)
             continue
-        path = _located(data, one, folder)
-        found[one.names[0]] = content = _read(path)
-        if one.sha256 and hashlib.sha256(content).hexdigest() != one.sha256:
+        path = _located(data, file, folder)
+        contents[file.names[0]] = content = _read(path)
+        if file.sha256 and hashlib.sha256(content).hexdigest() != file.sha256:
             print(
                 f"{path}: differs from the published file; scores may not compare", file=sys.stderr
             )
-    return found
+    return contents
 
 
 def _read(path: Path) -> bytes:
@@ -59,38 +59,38 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _located(data: DataSet, one: Input, folder: Path) -> Path:
+def _located(data: DataSet, file: Input, folder: Path) -> Path:
     if not folder.is_dir():
         raise InputError(folder, None, "is no folder", "name the folder that holds the files")
-    for place in (folder, folder / (data.home or data.name)):
-        for name in one.names:
-            path = packed(place / name)
+    for candidate in (folder, folder / (data.home or data.name)):
+        for name in file.names:
+            path = packed(candidate / name)
             if path is not None:
                 return path
-    names = " or ".join(dict.fromkeys(one.names))
+    names = " or ".join(dict.fromkeys(file.names))
     raise InputError(folder, None, f"has no {names}", f"{data.name} is made from it; it may be .gz")
 
 
-def _fetched(data: DataSet, one: Input) -> bytes:
-    if not one.address.startswith("https://"):
+def _fetched(data: DataSet, file: Input) -> bytes:
+    if not file.address.startswith("https://"):
         raise OptionError(
-            f"{data.name} has no public address for {one.names[0]}; get it from its authors "
+            f"{data.name} has no public address for {file.names[0]}; get it from its authors "
             f"({data.citation}) and give its folder with --from"
         )
     try:
-        with urlopen(one.address, timeout=TIMEOUT) as stream:
+        with urlopen(file.address, timeout=TIMEOUT) as stream:
             content: bytes = stream.read(MOST_BYTES + 1)
     except (HTTPException, OSError, ValueError) as error:
         reason = str(getattr(error, "reason", None) or error) or type(error).__name__
         raise OptionError(
-            f"{one.address} cannot be fetched ({reason}); get the file another way and give its "
+            f"{file.address} cannot be fetched ({reason}); get the file another way and give its "
             "folder with --from"
         ) from None
-    if one.member:
-        content = unzipped(content, one.address, one.member)
-    if hashlib.sha256(content).hexdigest() != one.sha256:
+    if file.member:
+        content = unzipped(content, file.address, file.member)
+    if hashlib.sha256(content).hexdigest() != file.sha256:
         raise OptionError(
-            f"{one.address} is not the file that was published (other SHA-256); get the right one and "
+            f"{file.address} is not the file that was published (other SHA-256); get the right one and "
             "give its folder with --from"
         )
     return content

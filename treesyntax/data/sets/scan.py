@@ -32,14 +32,14 @@ def parse(command: str) -> Tree:
         ValueError: if it is no command.
     """
     words = command.split()
-    joins = [place for place, word in enumerate(words) if word in ("and", "after")]
+    joins = [index for index, word in enumerate(words) if word in ("and", "after")]
     if len(joins) > 1:
         raise ValueError("more than one and/after")
     if not joins:
         return with_words(Node("C", (_sentence(words),)))
     at = joins[0]
-    parts = (_sentence(words[:at]), word("CONJ", words[at]), _sentence(words[at + 1 :]))
-    return with_words(Node("C", parts))
+    children = (_sentence(words[:at]), word("CONJ", words[at]), _sentence(words[at + 1 :]))
+    return with_words(Node("C", children))
 
 
 def _sentence(words: list[str]) -> Node:
@@ -58,7 +58,7 @@ def _phrase(words: list[str]) -> Node:
 
 
 def _part(content: bytes, name: str) -> Part:
-    part = Part()
+    examples = Part()
     for number, line in enumerate(lines_of(content, name), start=1):
         try:
             match = _LINE.fullmatch(line.strip())
@@ -66,12 +66,12 @@ def _part(content: bytes, name: str) -> Part:
                 raise ValueError("there is no IN: … OUT: …")
             command, actions = (" ".join(text.split()) for text in match.groups())
             length = f"{len(actions.split()) // 10 * 10}+"
-            part.add(command, actions, brackets(parse(command)), length)
+            examples.add(command, actions, brackets(parse(command)), length)
         except ValueError as error:
             raise InputError(
                 name, number, f"is no line of SCAN ({error})", "get the file again"
             ) from None
-    return part
+    return examples
 
 
 def _make(names: tuple[str, str], texts: Texts, seed: int) -> dict[str, Part]:

@@ -23,23 +23,23 @@ _FUNQL_SHA256 = {
 
 
 def _questions(notation: str, names: dict[str, str], texts: Texts, seed: int) -> dict[str, Part]:
-    parts = {part: _pairs(texts, name, notation) for part, name in names.items()}
-    if "valid" not in parts:
-        parts["train"], parts["valid"] = hold_out(parts["train"], VALID, seed)
-    parts["unseen"] = _unseen(parts["train"], parts["test"])
-    return parts
+    splits = {split: _pairs(texts, name, notation) for split, name in names.items()}
+    if "valid" not in splits:
+        splits["train"], splits["valid"] = hold_out(splits["train"], VALID, seed)
+    splits["unseen"] = _unseen(splits["train"], splits["test"])
+    return splits
 
 
 def _pairs(texts: Texts, name: str, notation: str) -> Part:
-    part, form_format = Part(), get_format(notation)
+    examples, form_format = Part(), get_format(notation)
     sides = [lines_of(texts[f"{name}.{side}"], f"{name}.{side}") for side in ("src", "tgt")]
     if len(sides[0]) != len(sides[1]):
         cause = f"has {len(sides[1])} lines, but {name}.src has {len(sides[0])}"
         raise InputError(f"{name}.tgt", None, cause, "the files must be aligned line by line")
     for line, (question, form) in enumerate(zip(*sides, strict=True), start=1):
         tree = parse_record(form_format, f"{name}.tgt", Record(line, form))
-        part.add(" ".join(question.split()), form_format.write(tree))
-    return part
+        examples.add(" ".join(question.split()), form_format.write(tree))
+    return examples
 
 
 def _unseen(train: Part, test: Part) -> Part:
@@ -50,18 +50,18 @@ def _unseen(train: Part, test: Part) -> Part:
 
 
 def _funql(texts: Texts, _: int) -> dict[str, Part]:
-    parts = {}
+    splits = {}
     for name, file in (("train", "train.tsv"), ("valid", "dev.tsv"), ("test", "test.tsv")):
-        parts[name] = part = Part()
+        splits[name] = examples = Part()
         for question, form in rows_of(texts[file], file, 2):
-            part.add(question, form)
-    return parts
+            examples.add(question, form)
+    return splits
 
 
 def _set(name: str, title: str, notation: str, valid: bool, home: str) -> DataSet:
     names = {"train": "train", "test": "test", **({"valid": "valid"} if valid else {})}
-    inputs = tuple(Input((f"{part}.{side}",)) for part in names for side in ("src", "tgt"))
-    order: dict[str, str] = {part: names[part] for part in SPLITS if part in names}
+    inputs = tuple(Input((f"{split}.{side}",)) for split in names for side in ("src", "tgt"))
+    order: dict[str, str] = {split: names[split] for split in SPLITS if split in names}
     return DataSet(
         name, title, "none stated", "Dong & Lapata 2016, Language to Logical Form with Neural Attention",
         partial(_questions, notation, order), inputs,

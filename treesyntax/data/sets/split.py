@@ -102,11 +102,11 @@ def split_pairs(
         numbers = list(range(len(kept)))
         drawn = rng.sample(numbers, valid + test)
         held_out = {"valid": set(drawn[:valid]), "test": set(drawn[valid:])}
-    parts: dict[str, list[Pair]] = {"train": [], "valid": [], "test": []}
+    by_split: dict[str, list[Pair]] = {"train": [], "valid": [], "test": []}
     for number in numbers:
         home = next((name for name, members in held_out.items() if number in members), "train")
-        parts[home].append(kept[number])
-    return Split(**parts)
+        by_split[home].append(kept[number])
+    return Split(**by_split)
 
 
 def _longest(pairs: list[Pair], test: int, rng: random.Random) -> tuple[set[int], list[int]]:

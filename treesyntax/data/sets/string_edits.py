@@ -58,29 +58,29 @@ def _command(rng: random.Random, functions: int) -> tuple[Node, Words, set[tuple
     below: list[Node] = []
     values: list[Words] = []
     for share in shares:
-        tree, found, inner = _command(rng, share)
+        tree, value, inner = _command(rng, share)
         below += [word("SEP", ","), tree] if below else [tree]
-        values.append(found)
+        values.append(value)
         pairs |= inner | ({(name, tree.children[0].children[0].label)} if share else set())
     return Node("F", (word("FN", name), *below)), apply(name, values), pairs
 
 
 def _known(rng: random.Random) -> Example | None:
     functions = rng.randint(1, KNOWN)
-    tree, found, pairs = _command(rng, functions)
-    if pairs & NEW_PAIRS or len(found) > MOST_WORDS:
+    tree, value, pairs = _command(rng, functions)
+    if pairs & NEW_PAIRS or len(value) > MOST_WORDS:
         return None
-    return Example(" ".join(words_of(tree)), " ".join(found), tree, f"functions_{functions}")
+    return Example(" ".join(words_of(tree)), " ".join(value), tree, f"functions_{functions}")
 
 
 def _new(rng: random.Random) -> Example | None:
     systematic = rng.random() < 0.5
     for _ in range(TRIES):
         functions = rng.randint(2, KNOWN) if systematic else rng.randint(KNOWN + 1, LONGEST)
-        tree, found, pairs = _command(rng, functions)
-        if bool(pairs & NEW_PAIRS) is systematic and len(found) <= MOST_WORDS:
+        tree, value, pairs = _command(rng, functions)
+        if bool(pairs & NEW_PAIRS) is systematic and len(value) <= MOST_WORDS:
             category = "systematicity" if systematic else f"productivity_{functions}"
-            return Example(" ".join(words_of(tree)), " ".join(found), tree, category)
+            return Example(" ".join(words_of(tree)), " ".join(value), tree, category)
     return None
 
 
@@ -88,8 +88,8 @@ def _make(_: Texts, seed: int) -> dict[str, Part]:
     return make_parts(seed, _known, _new, NUMBERS)
 
 
-def _extend(parts: dict[str, Part], number: int, seed: int) -> None:
-    extend_train(parts, number, seed, _known)
+def _extend(splits: dict[str, Part], number: int, seed: int) -> None:
+    extend_train(splits, number, seed, _known)
 
 
 STRING_EDITS = DataSet(

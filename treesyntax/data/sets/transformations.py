@@ -68,8 +68,8 @@ def _verb_phrase(rng: random.Random, modified: bool) -> Node:
 
 
 def _question(rng: random.Random, new: bool) -> Example | None:
-    asked = new or rng.random() < 0.5
-    on_subject = new or (not asked and rng.random() < 0.5)
+    is_question = new or rng.random() < 0.5
+    on_subject = new or (not is_question and rng.random() < 0.5)
     on_object = rng.random() < 0.5
     plural = _plural(rng)
     clause = (_clause(rng, plural),) if on_subject else ()
@@ -77,9 +77,9 @@ def _question(rng: random.Random, new: bool) -> Example | None:
     rest = _verb_phrase(rng, on_object)
     inside = next(
         (
-            words_of(part)[0]
-            for part in (clause[0].children if clause else ())
-            if part.label == "AUX"
+            words_of(child)[0]
+            for child in (clause[0].children if clause else ())
+            if child.label == "AUX"
         ),
         "",
     )
@@ -90,15 +90,15 @@ def _question(rng: random.Random, new: bool) -> Example | None:
         (
             Node("S", (subject, main, rest)),
             word(".", "."),
-            word("ASK", "quest" if asked else "decl"),
+            word("ASK", "quest" if is_question else "decl"),
         ),
     )
     words = words_of(tree)
     target = words[:-1]
-    if asked:
+    if is_question:
         target = [*words_of(main), *words_of(subject), *words_of(rest), "?"]
     gap = "subject" if clause and len(clause[0].children) == 3 else "object"
-    category = f"{gap}_clause" if new else ("quest" if asked else "decl")
+    category = f"{gap}_clause" if new else ("quest" if is_question else "decl")
     return Example(" ".join(words), " ".join(target), tree, category)
 
 
@@ -109,7 +109,7 @@ def _verb(rng: random.Random, verbs: tuple[tuple[str, str], ...], plural: bool) 
 
 
 def _tense(rng: random.Random, new: bool) -> Example | None:
-    asked = new or rng.random() < 0.5
+    in_present = new or rng.random() < 0.5
     plural, other = _plural(rng), _plural(rng)
     noun, kind = _phrase(rng, plural), rng.choice(("plain", "place", "clause"))
     present: dict[int, str] = {}
@@ -128,7 +128,7 @@ def _tense(rng: random.Random, new: bool) -> Example | None:
         present[len(words_of(Node("NP", noun))) + 3] = now
         noun, last = (*noun, Node("RC", (word("REL", "that"), inner, word("V", past)))), other
     agrees = last == plural
-    if agrees if new else asked and not agrees:
+    if agrees if new else in_present and not agrees:
         return None
     subject = Node("NP", noun)
     alone = rng.random() < 0.5
@@ -136,11 +136,16 @@ def _tense(rng: random.Random, new: bool) -> Example | None:
     present[len(words_of(subject))] = now
     objects = () if alone else (Node("NP", _phrase(rng, _plural(rng))),)
     sentence = Node("S", (subject, Node("VP", (word("V", past), *objects))))
-    tree = Node("TOP", (sentence, word(".", "."), word("ASK", "present" if asked else "past")))
+    tree = Node("TOP", (sentence, word(".", "."), word("ASK", "present" if in_present else "past")))
     words = words_of(tree)
-    target = [present.get(place, text) if asked else text for place, text in enumerate(words[:-1])]
+    target = [
+        present.get(index, text) if in_present else text for index, text in enumerate(words[:-1])
+    ]
     return Example(
-        " ".join(words), " ".join(target), tree, kind if new else ("present" if asked else "past")
+        " ".join(words),
+        " ".join(target),
+        tree,
+        kind if new else ("present" if in_present else "past"),
     )
 
 
@@ -150,9 +155,9 @@ def _make(draw: Callable[..., Example | None], _: Texts, seed: int) -> dict[str,
 
 
 def _extend(
-    draw: Callable[..., Example | None], parts: dict[str, Part], number: int, seed: int
+    draw: Callable[..., Example | None], splits: dict[str, Part], number: int, seed: int
 ) -> None:
-    extend_train(parts, number, seed, partial(draw, new=False))
+    extend_train(splits, number, seed, partial(draw, new=False))
 
 
 PAPER = "after McCoy, Frank & Linzen 2020, Does Syntax Need to Grow on Trees?"

@@ -37,18 +37,18 @@ class Children(NamedTuple):
     """The children that nodes of a label have.
 
     Attributes:
-        places: for each child in turn, the labels that it may have.
+        child_labels: for each child in turn, the labels that it may have.
         more: whether others like the last may follow.
         optional: whether a node may also have none at all.
     """
 
-    places: tuple[Labels, ...] = ()
+    child_labels: tuple[Labels, ...] = ()
     more: bool = False
     optional: bool = False
 
     def may_be(self, number: int) -> bool:
         """Whether a node may have this many children."""
-        least = len(self.places)
+        least = len(self.child_labels)
         return number == least or (self.more and number > least) or (self.optional and not number)
 
 
@@ -160,9 +160,9 @@ def with_visible_spaces(text: str) -> str:
     Raises:
         RecordError: for other white space.
     """
-    if found := _OTHER_SPACE.search(text):
+    if match := _OTHER_SPACE.search(text):
         raise RecordError(
-            f"{text[:40]!r} holds white space other than spaces (U+{ord(found[0]):04X})",
+            f"{text[:40]!r} holds white space other than spaces (U+{ord(match[0]):04X})",
             "labels become tokens, which hold none; write it as an escape or as a space",
         )
     if SPACE in text:
@@ -213,9 +213,11 @@ def _difference(tree: Tree, reread: Tree) -> str:
     for node in range(len(tree)):
         for name in ("parent", "label", "word", "relation", "branch"):
             field = f"{name}es" if name == "branch" else f"{name}s"
-            wanted, found = getattr(tree, field), getattr(reread, field)
-            if len(wanted) and wanted[node] != found[node]:
-                change = f"{_shown(wanted[node])} would be read back as {_shown(found[node])}"
+            values, reread_values = getattr(tree, field), getattr(reread, field)
+            if len(values) and values[node] != reread_values[node]:
+                change = (
+                    f"{_shown(values[node])} would be read back as {_shown(reread_values[node])}"
+                )
                 return f"the {name} of node {node}, {change}"
     return "it would be read back differently"
 

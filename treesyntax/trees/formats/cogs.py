@@ -47,7 +47,7 @@ class _Form:
     """What the terms of a form say of each variable."""
 
     def __init__(self, tokens: list[str]) -> None:
-        self.tokens, self.place = tokens, 0
+        self.tokens, self.position = tokens, 0
         self.binders: list[str] = []
         self.kinds: dict[str, str] = {}
         self.predicates: dict[str, str] = {}
@@ -90,9 +90,9 @@ class _Form:
             order.append((value, predicate, roles))
             agenda.extend(argument for _, argument in reversed(roles))
         built: list[Node] = []
-        for place in range(len(order) - 1, -1, -1):
-            value, predicate, roles = order[place]
-            if place not in expanded:
+        for index in range(len(order) - 1, -1, -1):
+            value, predicate, roles = order[index]
+            if index not in expanded:
                 built.append(Node(value))
                 continue
             below = [Node(role, (built.pop(),)) for role, _ in roles]
@@ -102,33 +102,33 @@ class _Form:
 
     def read(self) -> None:
         tokens = self.tokens
-        while tokens[self.place] == LAMBDA:
-            self.binders.append(word_at(tokens, self.place + 1))
-            mark_at(tokens, self.place + 2, ".")
-            self.place += 3
-            word_at(tokens, self.place) if self.place >= len(tokens) else None
-        while tokens[self.place : self.place + 1] == [DEFINITE]:
-            self.place += 1
+        while tokens[self.position] == LAMBDA:
+            self.binders.append(word_at(tokens, self.position + 1))
+            mark_at(tokens, self.position + 2, ".")
+            self.position += 3
+            word_at(tokens, self.position) if self.position >= len(tokens) else None
+        while tokens[self.position : self.position + 1] == [DEFINITE]:
+            self.position += 1
             self.term(DEFINITE)
-            if self.place < len(tokens):
-                mark_at(tokens, self.place, ";")
-                self.place += 1
-        while self.place < len(tokens):
+            if self.position < len(tokens):
+                mark_at(tokens, self.position, ";")
+                self.position += 1
+        while self.position < len(tokens):
             self.term(NOUN)
-            if self.place < len(tokens):
-                mark_at(tokens, self.place, AND)
-                self.place += 1
-                word_at(tokens, self.place)
+            if self.position < len(tokens):
+                mark_at(tokens, self.position, AND)
+                self.position += 1
+                word_at(tokens, self.position)
 
     def term(self, kind: str) -> None:
         """``noun ( x _ 1 )`` or ``verb . role ( x _ 1 , x _ 2 )``."""
         tokens = self.tokens
-        words = [word_at(tokens, self.place)]
-        self.place += 1
-        while mark_at(tokens, self.place, "(", ".") == ".":
-            words.append(word_at(tokens, self.place + 1))
-            self.place += 2
-        self.place += 1
+        words = [word_at(tokens, self.position)]
+        self.position += 1
+        while mark_at(tokens, self.position, "(", ".") == ".":
+            words.append(word_at(tokens, self.position + 1))
+            self.position += 2
+        self.position += 1
         variable = self.argument()
         predicate, *role = words
         if self.predicates.setdefault(variable, predicate) != predicate:
@@ -137,8 +137,8 @@ class _Form:
                 f"{variable[:40]} has the predicates {before[:40]!r} and {predicate[:40]!r}"
             )
         if role:
-            mark_at(tokens, self.place, ",")
-            self.place += 1
+            mark_at(tokens, self.position, ",")
+            self.position += 1
             self.roles.setdefault(variable, []).append((".".join(role), self.argument()))
         elif variable in self.kinds:
             raise RecordError(
@@ -147,14 +147,14 @@ class _Form:
             )
         else:
             self.kinds[variable] = kind
-        mark_at(tokens, self.place, ")")
-        self.place += 1
+        mark_at(tokens, self.position, ")")
+        self.position += 1
 
     def argument(self) -> str:
         """The number of a variable, or a name; in the tree a number is always that of a variable."""
-        is_variable = self.tokens[self.place : self.place + 2] == ["x", "_"]
-        self.place += 3 if is_variable else 1
-        word = word_at(self.tokens, self.place - 1)
+        is_variable = self.tokens[self.position : self.position + 2] == ["x", "_"]
+        self.position += 3 if is_variable else 1
+        word = word_at(self.tokens, self.position - 1)
         if word.isdigit() != is_variable:
             said = (
                 "is no number, as that of a variable must be"
@@ -164,7 +164,7 @@ class _Form:
             remedy = (
                 "names have no x _ before them" if is_variable else f"a variable is x _ {word[:40]}"
             )
-            raise RecordError(f"token {self.place}, {word[:40]!r}, {said}", remedy)
+            raise RecordError(f"token {self.position}, {word[:40]!r}, {said}", remedy)
         return word
 
 
@@ -187,11 +187,11 @@ def write(tree: Tree) -> str:
             continue
         predicate, name = labels[below[0]], labels[below[1]]
         number = int(name) if name.isdecimal() and len(name) <= DIGITS else 0
-        own = f"{predicate} ( {_variable(name)} )"
+        term_text = f"{predicate} ( {_variable(name)} )"
         if labels[node] == DEFINITE:
-            definite.append((number, f"{DEFINITE} {own} ;"))
+            definite.append((number, f"{DEFINITE} {term_text} ;"))
         elif labels[node] == NOUN:
-            terms.append((number, own))
+            terms.append((number, term_text))
         for role in below[2:]:
             argument = children[role][0] if children[role] else role
             frame = labels[argument] in (FRAME, NOUN, DEFINITE) and len(children[argument]) > 1
@@ -239,8 +239,8 @@ def without_variables(tree: Tree) -> Tree:
     agenda = [(-1, 0)] if len(tree) else []
     while agenda:
         parent, node = agenda.pop()
-        found, below = path(node)
-        for label in found:
+        path_labels, below = path(node)
+        for label in path_labels:
             parents.append(parent)
             new.append(label)
             parent = len(new) - 1

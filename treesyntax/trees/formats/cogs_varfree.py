@@ -26,23 +26,23 @@ _MARKS = {"(", ")", "=", ",", ".", ";", FRAME, NOUN, DEFINITE, LAMBDA, AND}
 _INSIDE = re.compile("[()=,;]")
 
 
-def word_at(tokens: list[str], place: int) -> str:
-    """The word at a place."""
-    token = tokens[place] if place < len(tokens) else "the end of the line"
-    if token in _MARKS or place >= len(tokens):
-        raise RecordError(f"token {place + 1} is {token[:40]!r}, expected a word")
+def word_at(tokens: list[str], position: int) -> str:
+    """The word at a position."""
+    token = tokens[position] if position < len(tokens) else "the end of the line"
+    if token in _MARKS or position >= len(tokens):
+        raise RecordError(f"token {position + 1} is {token[:40]!r}, expected a word")
     if sign := _INSIDE.search(token):
-        cause = f"token {place + 1}, {token[:40]!r}, holds {sign[0]!r}"
+        cause = f"token {position + 1}, {token[:40]!r}, holds {sign[0]!r}"
         raise RecordError(cause, "separate brackets, commas and the like from words by spaces")
     return token
 
 
-def mark_at(tokens: list[str], place: int, *expected: str) -> str:
-    """The mark at a place, which must be one of these."""
-    token = tokens[place] if place < len(tokens) else "the end of the line"
+def mark_at(tokens: list[str], position: int, *expected: str) -> str:
+    """The mark at a position, which must be one of these."""
+    token = tokens[position] if position < len(tokens) else "the end of the line"
     if token not in expected:
         wanted = " or ".join(map(repr, expected))
-        raise RecordError(f"token {place + 1} is {token[:40]!r}, expected {wanted}")
+        raise RecordError(f"token {position + 1} is {token[:40]!r}, expected {wanted}")
     return token
 
 
@@ -61,30 +61,30 @@ def parse(text: str) -> Tree:
         return len(labels) - 1
 
     frames: list[int] = []
-    above, place = -1, 0
+    above, position = -1, 0
     while True:
-        if tokens[place : place + 1] == [DEFINITE]:
-            above, place = add(above, DEFINITE), place + 1
-        word, place = word_at(tokens, place), place + 1
-        if tokens[place : place + 1] == ["("]:
+        if tokens[position : position + 1] == [DEFINITE]:
+            above, position = add(above, DEFINITE), position + 1
+        word, position = word_at(tokens, position), position + 1
+        if tokens[position : position + 1] == ["("]:
             frames.append(add(above, FRAME))
             add(frames[-1], word)
         else:
             add(above, word)
-            while frames and tokens[place : place + 1] == [")"]:
+            while frames and tokens[position : position + 1] == [")"]:
                 frames.pop()
-                place += 1
+                position += 1
             if not frames:
                 break
-            mark_at(tokens, place, ",", ")")
-        place += 1
-        role, place = [word_at(tokens, place)], place + 1
-        while mark_at(tokens, place, "=", ".") == ".":
-            role.append(word_at(tokens, place + 1))
-            place += 2
-        above, place = add(frames[-1], ".".join(role)), place + 1
-    if place < len(tokens):
-        raise RecordError(f"{tokens[place][:40]!r} follows the end of the form")
+            mark_at(tokens, position, ",", ")")
+        position += 1
+        role, position = [word_at(tokens, position)], position + 1
+        while mark_at(tokens, position, "=", ".") == ".":
+            role.append(word_at(tokens, position + 1))
+            position += 2
+        above, position = add(frames[-1], ".".join(role)), position + 1
+    if position < len(tokens):
+        raise RecordError(f"{tokens[position][:40]!r} follows the end of the form")
     return Tree(parents, labels)
 
 
@@ -99,13 +99,13 @@ def write(tree: Tree) -> str:
             tokens.append(item)
             continue
         label, below = labels[item], children[item]
-        parts: list[str | int] = [label, *below]
+        expansion: list[str | int] = [label, *below]
         if label == FRAME and below:
-            parts = [below[0], "("]
+            expansion = [below[0], "("]
             for role in below[1:]:
-                parts += [labels[role].replace(".", " . "), "=", *children[role], ","]
-            parts[-1:] = [")"]
-        pending.extend(reversed(parts))
+                expansion += [labels[role].replace(".", " . "), "=", *children[role], ","]
+            expansion[-1:] = [")"]
+        pending.extend(reversed(expansion))
     return exact("cogs_varfree", parse, tree, " ".join(tokens))
 
 

@@ -75,11 +75,11 @@ def columns(text: str) -> dict[int, list[str]] | None:
     # If a line has fewer or more columns, later line ends are not in the first column.
     body = text[begin.end() if begin else 0 :]
     cells = body.replace("\n", "\t\n").split("\t")
-    found = {column: cells[column::_COLUMNS] for column in (ID, FORM, HEAD, DEPREL, MISC)}
-    size = len(found[ID])
-    plain = size * _COLUMNS == len(cells) and found[ID] == _IDS[:size]
+    by_column = {column: cells[column::_COLUMNS] for column in (ID, FORM, HEAD, DEPREL, MISC)}
+    size = len(by_column[ID])
+    plain = size * _COLUMNS == len(cells) and by_column[ID] == _IDS[:size]
     plain = plain and body.count("\n") == size - 1  # a short line and its rest are no word
-    return found if plain and all(found[FORM]) and all(found[DEPREL]) else None
+    return by_column if plain and all(by_column[FORM]) and all(by_column[DEPREL]) else None
 
 
 def parse(text: str) -> Tree:
@@ -123,8 +123,8 @@ def _check_forms(text: str, forms: list[str]) -> None:
 
 
 def _forms_heads_relations(text: str) -> tuple[list[str], list[str], list[str]]:
-    if found := columns(text):
-        return found[FORM], found[HEAD], found[DEPREL]
+    if by_column := columns(text):
+        return by_column[FORM], by_column[HEAD], by_column[DEPREL]
     words = [row for _, row in _words(text)]
     forms, heads, relations = ([row[column] for row in words] for column in (FORM, HEAD, DEPREL))
     return forms, heads, relations
@@ -175,7 +175,7 @@ def _head(text: str, offset: int) -> int:
     )
 
 
-def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
+def _wrong_columns(line: str, count: int, offset: int) -> RecordError:
     if "\t" not in line and len(line.split()) >= _COLUMNS:
         return RecordError(
             "the columns are separated by spaces", "CoNLL-U separates them by tabs", offset
@@ -184,12 +184,12 @@ def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
         cause = f"is not CoNLL-U, which has {_COLUMNS} columns separated by tabs"
         return RecordError(cause, "name the format that the file is in", offset)
     others = {12: "CoNLL-2008", 4: "CoNLL-2003 or a choice of columns"}
-    other = "CoNLL-2009" if found >= 14 else others.get(found)  # a column more for each predicate
+    other = "CoNLL-2009" if count >= 14 else others.get(count)  # a column more for each predicate
     if other:
-        cause = f"{found} tab-separated columns instead of {_COLUMNS}, as in {other}"
+        cause = f"{count} tab-separated columns instead of {_COLUMNS}, as in {other}"
         return RecordError(cause, CONVERT, offset)
     return RecordError(
-        f"{found} tab-separated column{'s' if found > 1 else ''} instead of {_COLUMNS}",
+        f"{count} tab-separated column{'s' if count > 1 else ''} instead of {_COLUMNS}",
         "write _ for a value that is not known, and a blank line after every sentence",
         offset,
     )

@@ -42,29 +42,31 @@ def parse(text: str) -> Tree:
     labels: list[str] = []
     path: list[list[int]] = []  # nodes with the number of arguments that they lack
     group = False
-    for place, (token, following) in enumerate(
+    for position, (token, following) in enumerate(
         zip(tokens, [*tokens[1:], ")"], strict=True), start=1
     ):
         if token == "(":
             if following not in _SEVERAL:
-                raise RecordError(f"token {place} is '(', but no {' or '.join(_SEVERAL)} follows")
+                raise RecordError(
+                    f"token {position} is '(', but no {' or '.join(_SEVERAL)} follows"
+                )
             group = True
             continue
         if token == ")":
             if not path or path[-1][1] != _UNLIMITED or path[-1][0] == len(labels) - 1:
-                raise RecordError(f"token {place} is ')', expected a name")
+                raise RecordError(f"token {position} is ')', expected a name")
             path.pop()
         else:
             if sign := _TERM.search(token):
                 raise RecordError(
-                    f"token {place}, {token[:40]!r}, holds {sign[0]!r}; here arguments follow a name without "
+                    f"token {position}, {token[:40]!r}, holds {sign[0]!r}; here arguments follow a name without "
                     "brackets and commas",
                     "read forms such as answer(state(all)), the FunQL of GeoQuery, as prolog",
                 )
             if parents and not path:
                 raise RecordError(f"{token[:40]!r} follows the end of the form")
             if (token in _SEVERAL) is not group:
-                raise RecordError(f"token {place} is {token!r} without '(' before it")
+                raise RecordError(f"token {position} is {token!r} without '(' before it")
             above = path[-1][0] if path else -1
             parents.append(above)
             labels.append(token)

@@ -88,10 +88,10 @@ def _label(node: Node, source: bytes) -> str:
 
 def _fault(source: bytes, node: Node) -> RecordError:
     before = len(source[: node.start_byte].split())
-    found = source[node.start_byte :].decode("utf-8", "replace").split()
-    if node.is_missing or not found:
+    rest = source[node.start_byte :].decode("utf-8", "replace").split()
+    if node.is_missing or not rest:
         return RecordError(f"after token {before} JavaScript needs {node.type!r}")
-    return RecordError(f"token {before + 1}, {found[0][:40]!r}, does not fit JavaScript's grammar")
+    return RecordError(f"token {before + 1}, {rest[0][:40]!r}, does not fit JavaScript's grammar")
 
 
 def write(tree: Tree) -> str:

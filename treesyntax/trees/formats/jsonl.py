@@ -128,8 +128,8 @@ def _parse_object(text: str) -> Tree:
     labels, words = _strings(fields, "labels"), _numbers(fields, "words")
     if " " in text:
         labels = [
-            label if place >= 0 else label.replace(" ", SPACE)
-            for label, place in zip(labels, words or [NO_WORD] * len(labels), strict=False)
+            label if word >= 0 else label.replace(" ", SPACE)
+            for label, word in zip(labels, words or [NO_WORD] * len(labels), strict=False)
         ] + labels[len(words or labels) :]
     tree = Tree(
         _numbers(fields, "parents") or [],

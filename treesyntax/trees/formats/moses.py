@@ -62,24 +62,24 @@ def check_raw(text: str) -> None:
     check_escapes(text)
     check_markup(text)
     check_subwords(text)
-    if "B-" in text and (found := len(_PENN.findall(text))):
-        remark(PENN, found)
+    if "B-" in text and (count := len(_PENN.findall(text))):
+        remark(PENN, count)
 
 
 def check_subwords(text: str) -> None:
     """Remark on a line that is segmented already and is to be segmented, or parsed."""
-    if ("@@" in text or "▁" in text) and (found := len(_SUBWORD.findall(text))):
-        remark(SUBWORDS, found)
+    if ("@@" in text or "▁" in text) and (count := len(_SUBWORD.findall(text))):
+        remark(SUBWORDS, count)
 
 
 def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
     """Remark on escapes in a line, or in these words of a record with that text."""
     if "&" not in text and "@-@" not in text and "@/@" not in text:
         return
-    parts = [text] if words is None else list(words)
-    if found := sum(len(_ESCAPES.findall(part)) for part in parts):
-        remark(ESCAPES, found)
-    entities = (entity for part in parts for entity in _ENTITIES.findall(part))
+    strings = [text] if words is None else list(words)
+    if count := sum(len(_ESCAPES.findall(string)) for string in strings):
+        remark(ESCAPES, count)
+    entities = (entity for string in strings for entity in _ENTITIES.findall(string))
     if others := sum(not _ESCAPES.fullmatch(entity) for entity in entities):
         remark(ENTITIES, others)
 
@@ -93,5 +93,5 @@ def check_markup(text: str) -> None:
         remark(COLUMNS)
     elif "\t" in text.strip():
         remark(TABS)
-    if not text.isascii() and (found := _INVISIBLE.findall(text)):
-        remark(INVISIBLE, len(found))
+    if not text.isascii() and (invisible := _INVISIBLE.findall(text)):
+        remark(INVISIBLE, len(invisible))

@@ -135,8 +135,8 @@ class Notation:
         mixes two rules passes, such as ``let a8 = 1 in unit``.
         """
         rules = [rule for category in self.categories.values() for rule in category.rules]
-        places = zip(*(rule.slots for rule in rules if rule.label == label), strict=True)
-        return Children(tuple(self._place(items) for items in places))
+        child_slots = zip(*(rule.slots for rule in rules if rule.label == label), strict=True)
+        return Children(tuple(self._place(items) for items in child_slots))
 
     def _place(self, items: Sequence[Item]) -> Labels:
         kinds = {
@@ -169,9 +169,9 @@ class Notation:
         """The rules that make a node of this label in this category without parentheses."""
         while category:
             here = self.categories[category]
-            found = [rule for rule in here.rules if rule.label == label]
-            if found or not here.loops:
-                return found
+            matching = [rule for rule in here.rules if rule.label == label]
+            if matching or not here.loops:
+                return matching
             category = here.base
         return []
 
@@ -260,5 +260,5 @@ class _Parser:
         wanted = f"{', '.join(others)} or {last}" if others else last
         if self.position == len(self.tokens):
             return RecordError(f"the program ends after token {self.position}, expected {wanted}")
-        found = self.tokens[self.position]
-        return RecordError(f"token {self.position + 1} is {found[:40]!r}, expected {wanted}")
+        token = self.tokens[self.position]
+        return RecordError(f"token {self.position + 1} is {token[:40]!r}, expected {wanted}")

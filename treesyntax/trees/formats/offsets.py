@@ -85,23 +85,23 @@ def line_spans(text: str) -> list[Span]:
     Raises:
         RecordError: if it is not a list of ``START:END``.
     """
-    found = [_span_of_pair(pair) for pair in text.split()]
-    spans = [span for span in found if span]
-    if len(spans) < len(found):
+    parsed = [_span_of_pair(pair) for pair in text.split()]
+    spans = [span for span in parsed if span]
+    if len(spans) < len(parsed):
         raise RecordError("is not a list of START:END", "parse the text again")
     return spans
 
 
 @lru_cache(MOST_SPANS)
 def _span_of_pair(pair: str) -> Span | None:
-    found = _PAIR.fullmatch(pair)
-    return (int(found[1]), int(found[2])) if found else None
+    match = _PAIR.fullmatch(pair)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def conllu_comment(text: str) -> str | None:
     """The raw line that a CoNLL-U record names in its comment ``# text =``, None for none."""
-    found = conllu.TEXT.search(text)
-    return found[1] if found else None
+    match = conllu.TEXT.search(text)
+    return match[1] if match else None
 
 
 def conllu_spans(text: str, line: str) -> list[Span]:
@@ -181,13 +181,13 @@ def refuse_other_units(words: Sequence[str], spans: Sequence[Span], text: str) -
     """
     if text.isascii():
         return
-    places = [(max(start, 0), max(end, 0)) for start, end in spans]
-    right = sum(map(_spells, words, [text[start:end] for start, end in places]))
+    clamped = [(max(start, 0), max(end, 0)) for start, end in spans]
+    right = sum(map(_spells, words, [text[start:end] for start, end in clamped]))
     for encoding, size, units in _OTHER_UNITS:
         encoded = text.encode(encoding, "surrogatepass")
-        spans_of = [encoded[size * start : size * end] for start, end in places]
-        shown = [span.decode(encoding, "replace") for span in spans_of]
-        if sum(map(_spells, words, shown)) > max(right, len(words) // 2):
+        spans_of = [encoded[size * start : size * end] for start, end in clamped]
+        decoded = [span.decode(encoding, "replace") for span in spans_of]
+        if sum(map(_spells, words, decoded)) > max(right, len(words) // 2):
             raise RecordError(f"the spans count {units}", "count characters, as Python does")
 
 
@@ -239,8 +239,8 @@ def _spans_and_forms(text: str) -> tuple[list[Span], list[str]]:
 # The same few thousand spans occur in all sentences.
 @lru_cache(MOST_SPANS)
 def _span_in(misc: str) -> Span | None:
-    found = _SPAN.search(misc) or _APART.match(misc)  # sorted by name, end_char comes first
-    return (int(found[1]), int(found[2])) if found else None
+    match = _SPAN.search(misc) or _APART.match(misc)  # sorted by name, end_char comes first
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _spans_of_forms(text: str, line: str) -> list[Span]:

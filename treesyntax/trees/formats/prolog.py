@@ -207,25 +207,25 @@ def _tokens(tree: Tree) -> list[str]:
         label, below = tree.labels[node], children[node]
         label = label.replace(SPACE, " ") if label[:1] in _QUOTES else label
         wrapped = label in _PARENTHESISED.get(context, ()) and bool(below)
-        parts: list[str | tuple[int, str]]
+        expansion: list[str | tuple[int, str]]
         if label == NOT and below:
-            parts = [NOT, *_joined(below, NOT, AND)]
+            expansion = [NOT, *_joined(below, NOT, AND)]
         elif label in (AND, OR) and below:
             inside = label == OR and context == _ARGUMENT and not wrapped
-            parts = _joined(below, _OR_IN_ARGUMENT if inside else label, label)
+            expansion = _joined(below, _OR_IN_ARGUMENT if inside else label, label)
         elif label == GROUP and below:
-            parts = ["(", *_joined(below, "", AND), ")"]
+            expansion = ["(", *_joined(below, "", AND), ")"]
         else:
-            parts = [label, "(", *_joined(below, _ARGUMENT, AND), ")"] if below else [label]
-        pending.extend(reversed(["(", *parts, ")"] if wrapped else parts))
+            expansion = [label, "(", *_joined(below, _ARGUMENT, AND), ")"] if below else [label]
+        pending.extend(reversed(["(", *expansion, ")"] if wrapped else expansion))
     return tokens
 
 
 def _joined(nodes: list[int], context: str, separator: str) -> list[str | tuple[int, str]]:
-    parts: list[str | tuple[int, str]] = []
+    joined: list[str | tuple[int, str]] = []
     for node in nodes:
-        parts.extend((separator, (node, context)) if parts else ((node, context),))
-    return parts
+        joined.extend((separator, (node, context)) if joined else ((node, context),))
+    return joined
 
 
 def write(tree: Tree) -> str:

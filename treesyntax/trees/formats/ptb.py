@@ -147,8 +147,8 @@ def _without_traces(
     size = len(labels)
     inside = [False] * size  # of a bracket -NONE-
     for node, above in enumerate(parents):
-        own = labels[node] == _TRACE and words[node] < 0
-        inside[node] = own or (above >= 0 and inside[above])
+        is_trace = labels[node] == _TRACE and words[node] < 0
+        inside[node] = is_trace or (above >= 0 and inside[above])
     leaves = [node for node in range(size) if words[node] >= 0]
     kept = [False] * size
     for node in leaves:
@@ -163,12 +163,12 @@ def _without_traces(
     nodes = [node for node in range(size) if kept[node]]
     if not nodes:
         remark(ONLY_TRACES)
-    number = {node: place for place, node in enumerate(nodes)}
-    places = count()
+    number = {node: index for index, node in enumerate(nodes)}
+    word_indices = count()
     return (
         [number.get(parents[node], -1) for node in nodes],
         [labels[node] for node in nodes],
-        [next(places) if words[node] >= 0 else -1 for node in nodes],
+        [next(word_indices) if words[node] >= 0 else -1 for node in nodes],
     )
 
 
