@@ -106,7 +106,7 @@ def _target_trees(pairs: Any, model: Any) -> Iterator[PathTree]:
         tokens = collate_tokens(
             rows, pairs.tgt_dict.pad(), pairs.tgt_dict.eos(), move_eos_to_beginning=True
         )
-        tree = growing.place(tokens.to(growing.labels.device)).tree
+        tree = growing.grow(tokens.to(growing.labels.device)).tree
         yield from zip(tree.parent.tolist(), tree.branch.tolist(), strict=True)
 
 

@@ -102,7 +102,7 @@ def _distinct(
     """The distinct pairs of a place, 0 for the root's, and the symbol that fills it."""
     symbols, pairs = len(trees.counts), []
     for first, tokens in _chunks(examples, eos):
-        partial = trees.place(tokens)
+        partial = trees.grow(tokens)
         _check_whole(partial, first, eos)
         pairs.append((place_of(partial)[:, :-1] * symbols + tokens)[partial.placed].unique())
     if not pairs:

@@ -70,8 +70,8 @@ class GrowingBrackets(nn.Module):
                 f"with --target-linearization {' or '.join(GROWING_LINEARIZATIONS)}"
             )
 
-    def place(self, tokens: Tensor) -> PartialBrackets:
-        """Place decoder input [B, T], the start symbol first, padding on the right."""
+    def grow(self, tokens: Tensor) -> PartialBrackets:
+        """Grow the trees of decoder input [B, T], the start symbol first, padding on the right."""
         return PartialBrackets(self, tokens)
 
 

@@ -222,7 +222,7 @@ class Composition(nn.ModuleDict):
             queried = QueriedTrees.of(tree, rows)
             for method in self.methods:
                 pairs = [getattr(method, hook)(queried) for hook in PAIR_HOOKS]
-                parts = [None if part is None else queried.asked(part) for part in pairs]
+                parts = [None if part is None else queried.query_rows(part) for part in pairs]
                 value_map = method.value_map(queried)
                 if value_map is not None or any(part is not None for part in parts):
                     ids, scale, features = parts

@@ -211,7 +211,7 @@ class Decoder(nn.Module):
             [B, T, d_model], or [B, 1, d_model] with a cache.
         """
         if partial is None and self.trees is not None:
-            partial = self.trees.place(tokens)
+            partial = self.trees.grow(tokens)
         tree = self._tree(tokens, partial)
         mask = tokens.ne(self.padding_index)[:, None, None]
         columns = slice(None)
