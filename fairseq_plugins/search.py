@@ -78,9 +78,9 @@ class ConstrainedBeamSearch(BeamSearch):
             lprobs[..., self.unknown_nodes] -= self.unk_penalty
         lprobs[..., self.eos] = 0
         lprobs.masked_fill_(~allowed.view_as(lprobs), -math.inf)
-        found = super().step(
+        candidates = super().step(
             step, lprobs, scores, prev_output_tokens, original_batch_idxs, candidate_multiple
         )
-        sums, symbols, _ = found
+        sums, symbols, _ = candidates
         self.best_open = sums.masked_fill(symbols == self.eos, -math.inf).amax(1)
-        return found
+        return candidates
