@@ -49,7 +49,7 @@ def random_grammar(dictionary: Dictionary, trees: GrowingTrees) -> TreeGrammar:
     constraints = Constraints(trees, dictionary.eos(), any_tree(trees))
     rows = torch.full((2000, 1), dictionary.eos())
     for _ in range(60):
-        legal = constraints.allowed(trees.place(rows), 60).float()
+        legal = constraints.allowed(trees.grow(rows), 60).float()
         rows = torch.cat([rows, torch.multinomial(legal, 1)], 1)
     examples = (row[1:][row[1:] != dictionary.eos()] for row in rows)
     if trees.binary:

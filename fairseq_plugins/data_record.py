@@ -108,18 +108,18 @@ def read_dictionary(path: Path) -> Dictionary:
         InputError: if it is damaged, or not the one that ``treesyntax binarize`` wrote there.
     """
     try:
-        found = Dictionary.load(str(path))
+        dictionary = Dictionary.load(str(path))
     except Exception as error:  # fairseq's has no name of its own
         reason = str(error).partition("\n")[0] or type(error).__name__
         cause = f"is no dictionary ({reason})"
         raise InputError(path, None, cause, AGAIN) from None
     language = path.name.removeprefix("dict.").removesuffix(".txt")
     written = side_of(path.parent, language).get("dictionary_symbols", 0)
-    if len(found) < written:
-        cause = f"has {len(found)} symbols, but binarize wrote {written}"
+    if len(dictionary) < written:
+        cause = f"has {len(dictionary)} symbols, but binarize wrote {written}"
         raise InputError(path, None, cause, AGAIN)
     check_dictionary(path)
-    return found
+    return dictionary
 
 
 def describe(

@@ -56,7 +56,7 @@ class FairseqEngine:
             max_tokens=limit and max(limit, *(len(sentence.ids) for sentence in sentences)),
             max_sentences=self._search.batch_size,
         )
-        found: list[list[Hypothesis]] = [[] for _ in sentences]
+        translations: list[list[Hypothesis]] = [[] for _ in sentences]
         for batch in batches:
             sample = dataset.collater([dataset[int(index)] for index in batch])
             if self._search.device != "cpu":
@@ -65,9 +65,11 @@ class FairseqEngine:
                 results = self._task.inference_step(self._generator, self._models, sample)
             most = self._most_tokens(sample["net_input"]["src_tokens"].shape[1])
             for index, hypotheses in zip(sample["id"].tolist(), results, strict=True):
-                found[index] = [self._hypothesis(h) for h in hypotheses[: self._search.nbest]]
-                self.cut += len(found[index][0].tokens) >= most
-        return found
+                translations[index] = [
+                    self._hypothesis(h) for h in hypotheses[: self._search.nbest]
+                ]
+                self.cut += len(translations[index][0].tokens) >= most
+        return translations
 
     def _most_tokens(self, width: int) -> int:
         """The most tokens of an output, as fairseq's generator has it for sources of that width."""

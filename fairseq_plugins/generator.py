@@ -26,7 +26,7 @@ class PlacingEnsemble(EnsembleModel):
         self, tokens: Tensor, encoder_outs: Any, incremental_states: Any, temperature: float = 1.0
     ) -> Any:
         """Log-probabilities of the next tokens, averaged over the models."""
-        partial = self.search.place(tokens)
+        partial = self.search.grow(tokens)
         decoders = [
             model.decoder for model in self.models if isinstance(model.decoder, TreeDecoder)
         ]

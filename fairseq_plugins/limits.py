@@ -81,13 +81,13 @@ def tell_limits(datasets: Mapping[str, TreePairDataset], models: Sequence[Any], 
 
 def _encodings(models: Sequence[Any], side: str) -> dict[tuple[int, int, bool], Any]:
     """The different limits of the stack encodings of one side, each with a model that has it."""
-    found = {}
+    encodings = {}
     for model in models:
-        part: nn.Module = model.encoder if side == "source" else model.decoder
-        for module in part.modules():
+        side_model: nn.Module = model.encoder if side == "source" else model.decoder
+        for module in side_model.modules():
             if isinstance(module, StackEncoding) and module.tree in ("lcrs", "nary"):
-                found[module.depth, module.degree, module.tree == "lcrs"] = model
-    return found
+                encodings[module.depth, module.degree, module.tree == "lcrs"] = model
+    return encodings
 
 
 def _source_trees(dataset: TreePairDataset) -> Iterator[PathTree]:
@@ -106,13 +106,13 @@ def _target_trees(pairs: Any, model: Any) -> Iterator[PathTree]:
         tokens = collate_tokens(
             rows, pairs.tgt_dict.pad(), pairs.tgt_dict.eos(), move_eos_to_beginning=True
         )
-        tree = growing.place(tokens.to(growing.labels.device)).tree
+        tree = growing.grow(tokens.to(growing.labels.device)).tree
         yield from zip(tree.parent.tolist(), tree.branch.tolist(), strict=True)
 
 
 def refuse_options(cfg: Any) -> None:
     """Refuse options of fairseq's translation under which trees would not match, or nothing would come."""
-    for asked, why in (
+    for is_set, why in (
         (cfg.truncate_source, "--truncate-source cuts tokens off trees; shorten the data instead"),
         (
             cfg.upsample_primary != -1,
@@ -127,7 +127,7 @@ def refuse_options(cfg: Any) -> None:
             "--num-batch-buckets pads tokens without their trees; leave it out",
         ),
     ):
-        if asked:
+        if is_set:
             raise OptionError(why)
 
 
@@ -239,7 +239,7 @@ def in_one_line() -> Iterator[None]:
             raise OptionError(
                 f"{text}; binarize that split, or name another (--gen-subset, --valid-subset)"
             ) from None
-        if any(part in text for part in OUT_OF_MEMORY):
+        if any(phrase in text for phrase in OUT_OF_MEMORY):
             raise OptionError(
                 "out of memory; give a smaller --max-tokens, --batch-size or --beam"
             ) from None
@@ -248,8 +248,8 @@ def in_one_line() -> Iterator[None]:
 
 def misplaced_criterion(name: Any) -> str:
     """Why a criterion of fairseq's own does not fit these models; "" if it may."""
-    found = CRITERION_REGISTRY.get(name)
-    if name in CRITERIA or found is None or not found.__module__.startswith("fairseq."):
+    criterion = CRITERION_REGISTRY.get(name)
+    if name in CRITERIA or criterion is None or not criterion.__module__.startswith("fairseq."):
         return ""
     return f"is {name}, for models with other outputs; take one of {', '.join(CRITERIA)}"
 

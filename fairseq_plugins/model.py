@@ -277,8 +277,8 @@ class TreeTransformer(FairseqEncoderDecoderModel):
 
 def is_ours(name: Any) -> bool:
     """Whether a model or an architecture of this name is built by this project's code."""
-    found = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name) or object
-    return issubclass(found, TreeTransformer)
+    registered = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name) or object
+    return issubclass(registered, TreeTransformer)
 
 
 def _growing_trees(cfg: Any, task: Any) -> GrowingTrees | GrowingBrackets | None:

@@ -98,6 +98,6 @@ def replace() -> None:
     for replaced in REPLACED:
         *owners, name = replaced.name.split(".")
         owner: Any = importlib.import_module(replaced.module)
-        for part in owners:
-            owner = getattr(owner, part)
+        for owner_name in owners:
+            owner = getattr(owner, owner_name)
         setattr(owner, name, replaced.ours(getattr(owner, name)))

@@ -46,9 +46,9 @@ class ConstrainedBeamSearch(BeamSearch):
         # to the limit; this lets it stop there with what it has.
         self.stop_on_max_len = True
 
-    def place(self, tokens: Tensor) -> PartialTrees:
-        """Place the prefixes [sentences * beam, step + 1] of the next step."""
-        self.partial = self.constraints.to(tokens.device).trees.place(tokens)
+    def grow(self, tokens: Tensor) -> PartialTrees:
+        """Grow the trees of the prefixes [sentences * beam, step + 1] of the next step."""
+        self.partial = self.constraints.to(tokens.device).trees.grow(tokens)
         return self.partial
 
     def step(
@@ -66,7 +66,7 @@ class ConstrainedBeamSearch(BeamSearch):
             step: number of tokens so far.
             lprobs: [sentences, beam, V]; changed in place.
             scores: [sentences, beam, step].
-            prev_output_tokens: LongTensor [sentences * beam, step + 1], placed before.
+            prev_output_tokens: LongTensor [sentences * beam, step + 1], whose trees are grown.
             original_batch_idxs: not used.
             candidate_multiple: candidates per place in the beam.
 
@@ -78,9 +78,9 @@ class ConstrainedBeamSearch(BeamSearch):
             lprobs[..., self.unknown_nodes] -= self.unk_penalty
         lprobs[..., self.eos] = 0
         lprobs.masked_fill_(~allowed.view_as(lprobs), -math.inf)
-        found = super().step(
+        candidates = super().step(
             step, lprobs, scores, prev_output_tokens, original_batch_idxs, candidate_multiple
         )
-        sums, symbols, _ = found
+        sums, symbols, _ = candidates
         self.best_open = sums.masked_fill(symbols == self.eos, -math.inf).amax(1)
-        return found
+        return candidates

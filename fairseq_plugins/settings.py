@@ -107,23 +107,23 @@ def _fault(section: Any) -> str:
     for seen in count():
         if not waiting:
             return ""
-        place, value, level = waiting.pop()
+        key_path, value, level = waiting.pop()
         if level > DEEPEST or seen > MOST_VALUES:
-            return f"{place[:80]} holds too much"
+            return f"{key_path[:80]} holds too much"
         if isinstance(value, Namespace):
             value = vars(value)
         if isinstance(value, dict):
             waiting += [
-                (f"{place}.{str(key)[:40]}", inner, level + 1) for key, inner in value.items()
+                (f"{key_path}.{str(key)[:40]}", inner, level + 1) for key, inner in value.items()
             ]
         elif isinstance(value, list | tuple):
-            waiting += [(place, inner, level + 1) for inner in value]
+            waiting += [(key_path, inner, level + 1) for inner in value]
         elif isinstance(value, str) and "${" in value:
-            return f"{place} refers to something else: {value[:40]!r}"
+            return f"{key_path} refers to something else: {value[:40]!r}"
         elif isinstance(value, float) and not isfinite(value):
-            return f"{place} is {value}"
+            return f"{key_path} is {value}"
         elif not isinstance(value, str | bool | int | float | None):
-            return f"{place} is a {type(value).__name__}"
+            return f"{key_path} is a {type(value).__name__}"
     return ""
 
 
@@ -159,8 +159,8 @@ def _dataclass(name: str, values: Any) -> Any:
     if name == "task":
         return TASK_DATACLASS_REGISTRY.get(chosen)
     if name == "model":
-        found = ARCH_MODEL_REGISTRY.get(chosen)
-        return getattr(found, "__dataclass", None) or MODEL_DATACLASS_REGISTRY.get(chosen)
+        architecture = ARCH_MODEL_REGISTRY.get(chosen)
+        return getattr(architecture, "__dataclass", None) or MODEL_DATACLASS_REGISTRY.get(chosen)
     if name in REGISTRIES:
         return REGISTRIES[name]["dataclass_registry"].get(chosen)
     if name in FairseqConfig.__dataclass_fields__:

@@ -40,9 +40,11 @@ def find_target_linearization(folders: Sequence[str], language: str, given: str)
         OptionError: if folders, or data and user, do not agree.
         InputError: for a damaged record.
     """
-    found = {folder: str(side_of(Path(folder), language).get("view", "")) for folder in folders}
-    linearization = found[folders[0]]
-    for folder, other in found.items():
+    linearizations = {
+        folder: str(side_of(Path(folder), language).get("view", "")) for folder in folders
+    }
+    linearization = linearizations[folders[0]]
+    for folder, other in linearizations.items():
         if other != linearization:
             raise OptionError(
                 f"the target of {folder} is in the linearization {other or 'unknown'}, that of "
@@ -139,8 +141,8 @@ def make_constraints(
 
 def _let_placeholders(grammar: TreeGrammar, marks: NDArray[Any], copies: NDArray[Any]) -> None:
     """Let placeholders [F, N] stand where a word that can be copied may, in place."""
-    for own, words in zip(marks, copies, strict=True):
-        grammar.fills[:, own] |= grammar.fills[:, words[words >= 0]].any(1, keepdim=True)
+    for placeholders, words in zip(marks, copies, strict=True):
+        grammar.fills[:, placeholders] |= grammar.fills[:, words[words >= 0]].any(1, keepdim=True)
 
 
 def copies_of(task: Any) -> NDArray[Any]:

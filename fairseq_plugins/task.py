@@ -239,7 +239,9 @@ class TreeTranslationTask(TreeLossTask):
         Raises:
             OptionError: if none is left, or one is too long where none may be left out.
         """
-        split = next((name for name, one in self.datasets.items() if one is dataset), "the input")
+        split = next(
+            (name for name, loaded in self.datasets.items() if loaded is dataset), "the input"
+        )
         pairs = getattr(dataset, "dataset", dataset)
         source = np.asarray(pairs.src_sizes)
         target = np.full_like(source, 2) if pairs.tgt_sizes is None else np.asarray(pairs.tgt_sizes)
@@ -372,7 +374,11 @@ class TreeTranslationTask(TreeLossTask):
         source, target = self.cfg.source_lang, self.cfg.target_lang
         prefixes = [Path(folder) / f"{split}.{source}-{target}.{side}" for side in (source, target)]
         # fairseq itself does not notice damaged files.
-        tokens = [TokenData(one) for one in prefixes if one.with_name(f"{one.name}.idx").exists()]
+        tokens = [
+            TokenData(prefix)
+            for prefix in prefixes
+            if prefix.with_name(f"{prefix.name}.idx").exists()
+        ]
         with in_one_line():
             super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         trees = prefixes[0].with_name(f"{prefixes[0].name}.tree")

@@ -39,18 +39,20 @@ def reorder_moments(state: dict[str, Any], model: nn.Module, path: str) -> None:
     moments = state["last_optimizer_state"]
     groups = moments.get("param_groups") if isinstance(moments, dict) else None
     numbers = groups[0]["params"] if groups and len(groups) == 1 else []
-    places = [then.index(name) for name in now]
+    old_indices = [then.index(name) for name in now]
     if len(numbers) == len(now):
         known = moments["state"]
-        moved = {numbers[new]: known.get(numbers[old]) for new, old in enumerate(places)}
-        moments["state"] = {number: one for number, one in moved.items() if one is not None}
+        moved = {numbers[new]: known.get(numbers[old]) for new, old in enumerate(old_indices)}
+        moments["state"] = {
+            number: moment for number, moment in moved.items() if moment is not None
+        }
     elif len(numbers) == 1:  # fairseq's --fp16 keeps all parameters as one vector
         cut = [sizes[name] for name in then]
         for entry in moments["state"].values():
             for key, value in entry.items():
                 if isinstance(value, Tensor) and value.numel() == sum(cut):
-                    parts = value.split(cut)
-                    entry[key] = torch.cat([parts[place] for place in places])
+                    vectors = value.split(cut)
+                    entry[key] = torch.cat([vectors[index] for index in old_indices])
     else:
         raise InputError(
             path,

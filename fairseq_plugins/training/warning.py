@@ -43,9 +43,9 @@ def _is_warned(trainer: Any) -> bool:
         return bool(_warned)
     if trainer.get_num_updates() % AGREE_EVERY:
         return False
-    told = torch.tensor([len(_warned)], device=trainer.device)
-    distributed_utils.all_reduce(told, group=trainer.data_parallel_process_group)
-    return bool(told.item())
+    warning_count = torch.tensor([len(_warned)], device=trainer.device)
+    distributed_utils.all_reduce(warning_count, group=trainer.data_parallel_process_group)
+    return bool(warning_count.item())
 
 
 def with_epoch(train_iterator: Callable[..., Any]) -> Callable[..., Any]:

@@ -79,7 +79,7 @@ def make(symbols, order, form="nary"):
 
 
 def allowed_after(constraints, rows, limit):
-    return constraints.allowed(constraints.trees.place(torch.tensor(rows)), limit)
+    return constraints.allowed(constraints.trees.grow(torch.tensor(rows)), limit)
 
 
 @pytest.mark.parametrize("order", ORDERS)

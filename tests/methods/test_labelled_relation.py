@@ -110,7 +110,7 @@ def test_a_decoder_reads_the_labels_of_its_own_tokens(linearization, forest, par
     tokens, symbols = encoded(forest, linearization)
     spec = f"labelled_relation(labels={LABELS}, parent_labels={parents})"
     method = Composition(spec, SITE)["labelled_relation"]
-    ids = method.relation_ids(GrowingTrees(symbols, linearization).place(tokens).tree)
+    ids = method.relation_ids(GrowingTrees(symbols, linearization).grow(tokens).tree)
     # Inner nodes by the first symbol with their label; the leaves together are number 1.
     text = [symbol.rpartition("/") for symbol in symbols]
     inner = [label for label, _, slots in text if slots.strip("0R")]

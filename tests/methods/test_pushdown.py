@@ -67,7 +67,7 @@ def stack_depth(symbols, linearization, j):
 def test_ids_are_the_depths_in_the_stack_of_each_prefix(linearization, forest, clip):
     tokens, symbols = encoded(forest, linearization)
     (method,) = Composition(f"pushdown(clip={clip})", SITE).methods
-    partial = GrowingTrees(symbols, linearization).place(tokens)
+    partial = GrowingTrees(symbols, linearization).grow(tokens)
     ids = method.relation_ids(partial.tree)
     for row, tree in enumerate(forest):
         text = [symbols[token] for token in tokens[row, 1 : len(tree) + 1]]
@@ -84,7 +84,7 @@ def test_a_closed_constituent_has_one_depth():
     tree = Tree([-1, 0, 1, 1, 0, 4, 4], ["S", "NP", "the", "dog", "VP", "is", "happy"])
     tokens, symbols = encoded([tree], "nary_dfs")
     (method,) = Composition("pushdown", SITE).methods
-    ids = method.relation_ids(GrowingTrees(symbols, "nary_dfs").place(tokens).tree)[0, 1:, 1:]
+    ids = method.relation_ids(GrowingTrees(symbols, "nary_dfs").grow(tokens).tree)[0, 1:, 1:]
     assert ids.tril().tolist() == [
         [0, 0, 0, 0, 0, 0, 0],
         [0, 1, 0, 0, 0, 0, 0],
@@ -113,7 +113,7 @@ def complete_around(symbols, linearization, j):
 def test_reductions_are_the_complete_constituents_around_a_token(linearization, forest, clip):
     tokens, symbols = encoded(forest, linearization)
     (method,) = Composition(f"pushdown(clip={clip}, tape='reductions')", SITE).methods
-    ids = method.relation_ids(GrowingTrees(symbols, linearization).place(tokens).tree)
+    ids = method.relation_ids(GrowingTrees(symbols, linearization).grow(tokens).tree)
     for row, tree in enumerate(forest):
         text = [symbols[token] for token in tokens[row, 1 : len(tree) + 1]]
         for i in range(1, len(tree) + 1):
@@ -146,7 +146,7 @@ def bracketed(words):
     symbols = [*SPECIALS, *sorted({*words})]
     tokens = torch.tensor([[2, *map(symbols.index, words)]])
     (method,) = Composition("pushdown(tape='bracket_reductions')", SITE).methods
-    return method.relation_ids(growing_trees(symbols, "bracketed_twice").place(tokens).tree)[
+    return method.relation_ids(growing_trees(symbols, "bracketed_twice").grow(tokens).tree)[
         0, 1:, 1:
     ]
 
@@ -171,7 +171,7 @@ def test_the_tape_of_the_paper():
     tree = get_linearization("nary_dfs").tree(slots)
     tokens, symbols = encoded([tree], "nary_dfs")
     (method,) = Composition("pushdown(tape='reductions')", SITE).methods
-    ids = method.relation_ids(GrowingTrees(symbols, "nary_dfs").place(tokens).tree)[0, 1:, 1:]
+    ids = method.relation_ids(GrowingTrees(symbols, "nary_dfs").grow(tokens).tree)[0, 1:, 1:]
     assert ids[5, 3:6].tolist() == [2, 2, 1]
     assert ids[6, 3:7].tolist() == [3, 3, 2, 1]
 
@@ -199,7 +199,7 @@ def test_attention_and_its_gradients_are_those_of_the_formula(per_head, lineariz
     composition = Composition(f"pushdown(clip=2, per_head={per_head})", SITE).double()
     (method,) = composition.methods
     nn.init.normal_(method.key_table, generator=torch.manual_seed(0))
-    tree = GrowingTrees(symbols, linearization).place(tokens).tree
+    tree = GrowingTrees(symbols, linearization).grow(tokens).tree
     batch, width = tokens.shape
     inputs = torch.randn(3, batch, 2, width, 4, dtype=torch.float64, requires_grad=True)
     causal = torch.ones(width, width, dtype=torch.bool).tril() & tokens.ne(1)[:, None, None]

@@ -265,9 +265,7 @@ def test_the_cache_holds_mapped_keys_so_a_map_of_all_tokens_is_not_undone_by_mor
     chosen = TransformerConfig(16, 32, 2, 2, injection="tree_rotation+tree_rotary")
     decoder = Decoder(chosen, nn.Embedding(len(symbols), 16, 1), False,
                       GrowingTrees(symbols, "nary_bfs"))  # fmt: skip
-    trees_of = [
-        decoder.trees.place(tokens[:, :size]).tree for size in range(1, tokens.shape[1] + 1)
-    ]
+    trees_of = [decoder.trees.grow(tokens[:, :size]).tree for size in range(1, tokens.shape[1] + 1)]
     x = torch.randn(1, HEADS, 1, WIDTH)
     for column in range(tokens.shape[1]):
         maps = [

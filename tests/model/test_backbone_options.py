@@ -114,7 +114,7 @@ def test_embeddings_and_positions_are_scaled_as_in_csordas_et_al(
     decoder = Decoder(model.settings, nn.Embedding(9, 16, PADDING), trees=GrowingTrees(
         ["<s>", "<pad>", "</s>", "<unk>", "a/0", "b/1", "c/2", "d/0", "e/0"], "nary_dfs")).eval()  # fmt: skip
     target = torch.tensor([[2, 6, 5, 4, 7]])
-    tree = decoder.trees.place(target).tree
+    tree = decoder.trees.grow(target).tree
     place = decoder.embed_positions(token_positions(target, PADDING)) + decoder.injections.encode(
         tree
     )

@@ -65,7 +65,7 @@ def token_batches(draw):
 @given(token_batches())
 def test_growth_is_that_of_a_stack(lines):
     tokens = torch.tensor([[START, *map(SYMBOLS.index, line)] for line in lines])
-    batch = GrowingBrackets(SYMBOLS).place(tokens).tree
+    batch = GrowingBrackets(SYMBOLS).grow(tokens).tree
     assert batch.parent.shape == batch.branch.shape == batch.label.shape == tokens.shape
     numbers = {"(a": 2, "(b": 3}
     for row, line in enumerate(lines):
@@ -82,7 +82,7 @@ def test_growth_is_that_of_a_stack(lines):
 @given(forests)
 def test_whole_trees_come_back_and_start_and_padding_have_no_node(forest):
     tokens, symbols = encoded(forest, BRACKETS)
-    batch = GrowingBrackets(symbols).place(tokens).tree
+    batch = GrowingBrackets(symbols).grow(tokens).tree
     for row, tree in enumerate(forest):
         nodes = get_linearization(BRACKETS).token_nodes(tree)
         assert batch.token_node[row, : len(nodes) + 1].tolist() == [-1, *nodes]
@@ -91,5 +91,5 @@ def test_whole_trees_come_back_and_start_and_padding_have_no_node(forest):
 
 
 def test_no_columns_make_no_tree():
-    batch = GrowingBrackets(SYMBOLS).place(torch.zeros(2, 0, dtype=torch.long)).tree
+    batch = GrowingBrackets(SYMBOLS).grow(torch.zeros(2, 0, dtype=torch.long)).tree
     assert batch.token_node.shape == (2, 0)

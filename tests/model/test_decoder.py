@@ -227,7 +227,7 @@ def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
     spec = f"stack_pe(tree={form!r}, degree={degree}, depth=4, parameters=2)"
     decoder = build(spec, linearization, symbols)
     method = decoder.injections["stack_pe"]
-    encoding = decoder.injections.encode(decoder.trees.place(tokens).tree)
+    encoding = decoder.injections.encode(decoder.trees.grow(tokens).tree)
     p = torch.tanh(method.raw).tolist()
     path = oracles.lcrs_path if form == "lcrs" else oracles.path
     for row, tree in enumerate(forest):
@@ -253,8 +253,8 @@ def test_the_next_slot_has_the_encoding_of_the_node_that_fills_it(forest, linear
     assert list(decoder.next_slot) == ["stack_pe"]
     method = decoder.next_slot["stack_pe"]
     assert method.raw is not decoder.injections["stack_pe"].raw
-    of_nodes = method.node_encoding(decoder.trees.place(tokens).tree)
-    of_slots = method.node_encoding(decoder.trees.place(tokens).next_slots)
+    of_nodes = method.node_encoding(decoder.trees.grow(tokens).tree)
+    of_slots = method.node_encoding(decoder.trees.grow(tokens).next_slots)
     for row, tree in enumerate(forest):
         found, expected = of_slots[row, : len(tree)], of_nodes[row, 1 : len(tree) + 1]
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)

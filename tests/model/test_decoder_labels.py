@@ -71,7 +71,7 @@ def test_the_label_of_a_token_is_that_of_its_node(linearization: str):
     method.node_encoding = lambda tree: seen.append(encode(tree)[..., 0]) or encode(tree)
     decoder.decode(tokens, EncoderOutput(torch.randn(2, 3, 16), None))
     growing = decoder.trees
-    placed = growing.place(tokens).tree.token_node >= 0
+    placed = growing.grow(tokens).tree.token_node >= 0
     closing = torch.tensor([symbol == ")" for symbol in symbols])[tokens]
     opening = placed & ~closing if linearization == BRACKETS else placed
     assert torch.equal(seen[0][opening], growing.labels[tokens][opening].float())
@@ -82,6 +82,6 @@ def test_the_label_of_a_token_is_that_of_its_node(linearization: str):
 @pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
 def test_the_label_of_the_next_slot_is_unknown(linearization: str):
     tokens, symbols = encoded(TREES, linearization)
-    slots = growing_trees(symbols, linearization).place(tokens).next_slots
+    slots = growing_trees(symbols, linearization).grow(tokens).next_slots
     assert slots.label is not None
     assert int(slots.label.abs().max()) == 0

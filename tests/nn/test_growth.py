@@ -35,7 +35,7 @@ BINARY = [*SPECIALS, "a/0", "b/L", "c/R", "d/LR", "e/0"]
 
 def place(tokens, symbols, order):
     """Binary symbols as they are: the tree of slots itself."""
-    return GrowingTrees(symbols, f"nary_{order}").place(tokens)
+    return GrowingTrees(symbols, f"nary_{order}").grow(tokens)
 
 
 @st.composite
@@ -98,7 +98,7 @@ def nodes_of(tree, linearization):
 @given(forest=forests)
 def test_every_linearization_grows_the_original_tree(linearization, forest):
     tokens, symbols = encoded(forest, linearization)
-    batch = GrowingTrees(symbols, linearization).place(tokens).tree
+    batch = GrowingTrees(symbols, linearization).grow(tokens).tree
     for row, tree in enumerate(forest):
         unused = batch.parent.shape[1] - len(tree)
         assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
@@ -112,7 +112,7 @@ def test_every_linearization_grows_the_original_tree(linearization, forest):
 @given(forest=forests)
 def test_relations_are_those_of_the_tree(linearization, forest):
     tokens, symbols = encoded(forest, linearization)
-    codes = tree_relations(GrowingTrees(symbols, linearization).place(tokens).tree)
+    codes = tree_relations(GrowingTrees(symbols, linearization).grow(tokens).tree)
     assert codes[:, 0].eq(NO_RELATION).all()
     for row, tree in enumerate(forest):
         nodes = nodes_of(tree, linearization)
@@ -125,7 +125,7 @@ def test_relations_are_those_of_the_tree(linearization, forest):
 def test_a_sibling_of_the_root_becomes_a_root():
     """No such tree exists, but a search without constraints may try it."""
     tokens = torch.tensor([[EOS, 4, 5, 6]])
-    batch = GrowingTrees([*SPECIALS, "a/R", "b/L", "c/0"], "lcrs_dfs").place(tokens).tree
+    batch = GrowingTrees([*SPECIALS, "a/R", "b/L", "c/0"], "lcrs_dfs").grow(tokens).tree
     assert batch.parent.tolist() == [[-1, -1, 1, -1]]
     assert batch.branch.tolist() == [[0, 0, 0, 0]]
 
@@ -182,10 +182,10 @@ PER_PAIR = {"tree_relations": tree_relations, "path_lengths": path_lengths}
 def test_what_is_read_off_a_prefix_stays_true_as_the_tree_grows(linearization, forest):
     tokens, symbols = encoded(forest, linearization)
     growing = GrowingTrees(symbols, linearization)
-    growth = growing.place(tokens)
+    growth = growing.grow(tokens)
     whole = growth.tree
     for width in range(1, tokens.shape[1]):
-        shorter = growing.place(tokens[:, :width])
+        shorter = growing.grow(tokens[:, :width])
         part = shorter.tree
         for name in ("placed", "open_slots"):
             assert torch.equal(getattr(shorter, name), getattr(growth, name)[:, :width]), name

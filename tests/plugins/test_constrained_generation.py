@@ -239,7 +239,7 @@ def best_of_whole_search(model, source, constraints, dictionary, limit, beam, sc
             lprobs = logits[0, -1].log_softmax(-1)
             lprobs[eos] = 0  # the end follows from the tree
             for token in (
-                constraints.allowed(constraints.trees.place(tokens), limit)[0]
+                constraints.allowed(constraints.trees.grow(tokens), limit)[0]
                 .nonzero()
                 .flatten()
                 .tolist()

@@ -222,7 +222,7 @@ def test_in_a_learned_grammar_placeholders_stand_where_copied_words_do():
     for copies, wanted in ((None, {a}), (np.array([[a, -1]]), {a, mark})):
         constraints = make_constraints("nary_dfs", dictionary, training, "javascript", copies)
         for parent, legal in ((f, wanted), (g, {b})):
-            partial = constraints.trees.place(torch.tensor([[dictionary.eos(), parent]]))
+            partial = constraints.trees.grow(torch.tensor([[dictionary.eos(), parent]]))
             allowed = constraints.allowed(partial, 9)[0]
             assert set(allowed.nonzero().flatten().tolist()) == legal
 

@@ -75,13 +75,13 @@ def test_an_ensemble_and_its_search_share_one_placed_prefix(order, form, monkeyp
     generator = ConstrainedGenerator(
         models, dictionary, tree_constraints=constraints, max_len_b=8, beam_size=BEAM
     )
-    placed, place = [], GrowingTrees.place
+    placed, grow = [], GrowingTrees.grow
 
     def count(trees, tokens):
         placed.append(tokens.shape[1])
-        return place(trees, tokens)
+        return grow(trees, tokens)
 
-    monkeypatch.setattr(GrowingTrees, "place", count)
+    monkeypatch.setattr(GrowingTrees, "grow", count)
     sample = sources(5, dictionary)
     generated = generator.generate(models, sample)
     assert placed == list(range(1, len(placed) + 1))

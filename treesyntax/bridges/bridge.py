@@ -194,7 +194,7 @@ class Bridge:
         from safetensors.torch import save_file
 
         parameters = self.injections.state_dict()  # type: ignore[attr-defined]
-        tensors = {name: one.contiguous() for name, one in parameters.items()}
+        tensors = {name: parameter.contiguous() for name, parameter in parameters.items()}
         with output_file(Path(folder) / FILE) as staged:
             save_file(tensors, staged, metadata={"spec": self.spec, "site": _sizes(self.site)})
 

@@ -295,22 +295,22 @@ class TreeCollator:
             raise OptionError("spans are of one text; leave them out for words and for pairs")
         return texts, words or None, trees
 
-    def _parsed(self, given: Any) -> Trees:
+    def _parsed(self, trees: Any) -> Trees:
         """Trees, of which some may be strings."""
-        if isinstance(given, str):
+        if isinstance(trees, str):
             if self.format is None:
                 raise OptionError(
                     "a tree is a string, but of no known format; give TreeCollator(…, format='ptb')"
                 )
-            return parse_tree(given, self.format)
-        if given is None or isinstance(given, Tree):
-            return given
-        if isinstance(given, Mapping) or not isinstance(given, Iterable):
+            return parse_tree(trees, self.format)
+        if trees is None or isinstance(trees, Tree):
+            return trees
+        if isinstance(trees, Mapping) or not isinstance(trees, Iterable):
             raise OptionError(
-                f"a tree is a Tree, a string or a list of them, not {str(given)[:40]!r}; give None for a text "
+                f"a tree is a Tree, a string or a list of them, not {str(trees)[:40]!r}; give None for a text "
                 "without one, where pandas has nan"
             )
-        return trees_of([self._parsed(one) for one in given])
+        return trees_of([self._parsed(tree) for tree in trees])
 
     def _target(self, example: Mapping[str, Any]) -> list[int]:
         """The token ids of an output text."""
@@ -332,14 +332,14 @@ class TreeCollator:
 
     def _numbers(self, example: Mapping[str, Any]) -> Any:
         """The label of an example, or a list of them, as numbers; None without any."""
-        given = [example[name] for name in LABELS if example.get(name) is not None]
-        if not given:
+        labels = [example[name] for name in LABELS if example.get(name) is not None]
+        if not labels:
             return None
-        if len(given) > 1:
+        if len(labels) > 1:
             raise OptionError("an example has labels or label, not both")
-        label = given[0].tolist() if hasattr(given[0], "tolist") else given[0]
+        label = labels[0].tolist() if hasattr(labels[0], "tolist") else labels[0]
         if isinstance(label, list | tuple):
-            return [self._number(one) for one in label]
+            return [self._number(value) for value in label]
         return self._number(label)
 
     def _number(self, label: Any) -> int | float:
@@ -364,8 +364,8 @@ class TreeCollator:
         batch = batch_trees([trees], [nodes], labels=self.node_labels)
         size = sum(map(len, trees))  # a batch without nodes has one of padding
         return {
-            name: part[0, : size if name != "token_node" else None].tolist()
-            for name, part in batch.to_dict().items()
+            name: tensor[0, : size if name != "token_node" else None].tolist()
+            for name, tensor in batch.to_dict().items()
         }
 
     def _trees(self, rows: Sequence[Mapping[str, Any]], width: int, left: bool) -> TreeBatch:
@@ -440,11 +440,11 @@ def _at_first_tokens(labels: list[Any], of_tokens: Sequence[int | None], count: 
             f"{len(labels)} labels, but {count} words; give one a word, and the output of a decoder as "
             "target"
         )
-    found, before = [], {None}
+    token_labels, before = [], {None}
     for word in of_tokens:
-        found.append(IGNORED if word in before else labels[word])  # type: ignore[index]
+        token_labels.append(IGNORED if word in before else labels[word])  # type: ignore[index]
         before.add(word)  # type: ignore[arg-type]
-    return found
+    return token_labels
 
 
 def _padded(rows: Sequence[Any], width: int, fill: int, left: bool) -> Tensor:

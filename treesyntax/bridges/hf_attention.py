@@ -122,16 +122,16 @@ def came_later(module: nn.Module) -> OptionError:
 
 def _over_keys(term: PairTerm, count: int) -> PairTerm:
     """A term over the last keys alone, where a layer with a window has forgotten the first ones."""
-    parts = {"ids": term.stored_ids, "scale": term.scale, "features": term.features}
-    pairs = {name: part for name, part in parts.items() if part is not None}
-    known = {part.shape[-1] for part in pairs.values()}
+    tensors = {"ids": term.stored_ids, "scale": term.scale, "features": term.features}
+    pairs = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    known = {tensor.shape[-1] for tensor in pairs.values()}
     if not known or known == {count}:
         return term
     if count > min(known):
         raise OptionError(
             f"the cache holds {count} keys of {min(known)} tokens; trees need one that only grows"
         )
-    last: dict[str, Any] = {name: part[..., -count:] for name, part in pairs.items()}
+    last: dict[str, Any] = {name: tensor[..., -count:] for name, tensor in pairs.items()}
     return replace(term, **last)
 
 

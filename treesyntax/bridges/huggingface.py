@@ -287,9 +287,9 @@ class _Model:
         """As of any module; also what a bridge of treesyntax 0.1 gave, which stood around its model."""
         if any(name.startswith("injections.") for name in state_dict):
             stack = f"{self._stack_path}." if self._stack_path else ""  # type: ignore[attr-defined]
-            places = {"injections.": f"{stack}trees.", "model.": ""}
+            prefixes = {"injections.": f"{stack}trees.", "model.": ""}
             state_dict = {
-                places[name[: name.index(".") + 1]] + name[name.index(".") + 1 :]: value
+                prefixes[name[: name.index(".") + 1]] + name[name.index(".") + 1 :]: value
                 for name, value in state_dict.items()
             }
         return super().load_state_dict(state_dict, *args, **kwargs)  # type: ignore[misc]
@@ -357,9 +357,9 @@ class _Generates:
         ids, others = super()._expand_inputs_for_generation(*args, **kwargs)  # type: ignore[misc]
         tree, count = others.get("tree"), kwargs.get("expand_size", 1)
         if isinstance(tree, TreeBatch) and count > 1:
-            parts = tree.to_dict().items()
+            tensors = tree.to_dict().items()
             others["tree"] = TreeBatch.from_dict(
-                {name: part.repeat_interleave(count, 0) for name, part in parts}
+                {name: tensor.repeat_interleave(count, 0) for name, tensor in tensors}
             )
         return ids, others
 
@@ -509,8 +509,8 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
             f"the forward of this {own_class.__name__} was replaced, as accelerate does over several "
             "devices; make the bridge first, or load the model onto one device"
         )
-    for part in model.modules():
-        _refuse_reentrant(getattr(part, "_gradient_checkpointing_func", None))
+    for module in model.modules():
+        _refuse_reentrant(getattr(module, "_gradient_checkpointing_func", None))
     config = stack.config
     site, methods = _methods_for(config, spec, kind, own_class.__name__)
     weight = stack.get_input_embeddings().weight
@@ -518,12 +518,12 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
         device=weight.device, dtype=weight.dtype if weight.is_floating_point() else None
     )
     register()
-    for part in (model, stack):  # the stack of some models has a configuration of its own
-        part.set_attn_implementation(NAME)
+    for module in (model, stack):  # the stack of some models has a configuration of its own
+        module.set_attn_implementation(NAME)
     for number, attention in enumerate(kind.attentions(stack)[: site.layers]):
         setattr(attention, LAYER, number)
     stack._kind = kind
-    model._stack_path = next(name for name, one in model.named_modules() if one is stack)
+    model._stack_path = next(name for name, module in model.named_modules() if module is stack)
     model.spec, model.site = spec, site
     ending: tuple[type, ...] = (_Stack,) if stack is model else ()
     if stack is not model:
@@ -568,14 +568,14 @@ def _stack_of(model: Any, name: str) -> tuple[_Kind, Any]:
             f"a {name} is no model of transformers; make the bridge of the model itself, and put adapters "
             "or other wrappers around the bridge"
         )
-    found = _KINDS[kind]
+    known_kind = _KINDS[kind]
     decodes = getattr(config, "is_decoder", False) and not config.is_encoder_decoder
     base = model.base_model
     try:
-        stack = base.get_submodule(found.stack)
+        stack = base.get_submodule(known_kind.stack)
     except AttributeError:
         stack = None
-    if stack is None or (decodes and not found.causal):
+    if stack is None or (decodes and not known_kind.causal):
         raise OptionError(f"{name} is a decoder; trees go into encoders")
     if isinstance(stack, _Stack):
         raise OptionError(
@@ -589,7 +589,7 @@ def _stack_of(model: Any, name: str) -> tuple[_Kind, Any]:
         )
     if inspect.signature(type(model).forward).parameters.keys().isdisjoint({"kwargs"}):
         raise OptionError(f"{name} takes no further arguments, so no trees reach its layers")
-    return found, stack
+    return known_kind, stack
 
 
 def _methods_for(config: Any, spec: str, kind: _Kind, name: str) -> tuple[Site, Composition]:
@@ -615,21 +615,21 @@ def _loaded(own_class: Any, spec: str, folder: Any, args: Any, kwargs: dict[str,
         _, stack.trees = _methods_for(stack.config, spec, kind, own_class.__name__)
 
     names = {"__init__": build, "__module__": own_class.__module__}
-    wanted = kwargs.pop("output_loading_info", False)
-    model, told = type(own_class.__name__, (own_class,), names).from_pretrained(  # type: ignore[attr-defined]
+    wants_info = kwargs.pop("output_loading_info", False)
+    model, loading_info = type(own_class.__name__, (own_class,), names).from_pretrained(  # type: ignore[attr-defined]
         folder, *args, output_loading_info=True, **kwargs
     )
     model.__class__ = own_class
     _, stack = _stack_of(model, own_class.__name__)
     parameters = stack.trees.state_dict()
-    missing = [name for name in told["missing_keys"] if ".trees." in f".{name}"]
+    missing = [name for name in loading_info["missing_keys"] if ".trees." in f".{name}"]
     if missing:
         raise OptionError(f"{folder} lacks parameters of its methods: {', '.join(missing)[:200]}")
     del stack.trees
     bridge = _bridge(model, spec, loading=True)
     bridge.injections.load_state_dict(parameters)
     bridge.eval()
-    return (bridge, told) if wanted else bridge
+    return (bridge, loading_info) if wants_info else bridge
 
 
 @cache
@@ -641,7 +641,7 @@ def _class_of(mixins: tuple[type, ...], own_class: Any, named: bool = False) -> 
         own_class: of transformers.
         named: whether ``model`` is the model without trees; others have a part of that name.
     """
-    own = inspect.signature(own_class.forward)
+    signature = inspect.signature(own_class.forward)
     first = mixins[1] if mixins[0] is _Generates else mixins[0]
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -650,16 +650,16 @@ def _class_of(mixins: tuple[type, ...], own_class: Any, named: bool = False) -> 
     def prepare(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _Generates.prepare_inputs_for_generation(self, *args, **kwargs)
 
-    parameters = [*own.parameters.values()]
-    place = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    parameters = [*signature.parameters.values()]
+    index = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
     parameters.insert(
-        place, inspect.Parameter("tree", inspect.Parameter.KEYWORD_ONLY, default=None)
+        index, inspect.Parameter("tree", inspect.Parameter.KEYWORD_ONLY, default=None)
     )
-    forward.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    forward.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     forward.__doc__ = own_class.forward.__doc__
     names: dict[str, Any] = {
         "forward": forward,
-        "_names": tuple(own.parameters)[1:],
+        "_names": tuple(signature.parameters)[1:],
         "_made_of": (mixins, own_class, named),
         "__module__": own_class.__module__,
         "__qualname__": own_class.__qualname__,
@@ -675,7 +675,7 @@ def _class_of(mixins: tuple[type, ...], own_class: Any, named: bool = False) -> 
 
 def _without_trees(bridge: Any) -> Any:
     """The model that a bridge was made of."""
-    mixins = [_Plain if one is HuggingFaceBridge else one for one in _mixins_of(type(bridge))]
+    mixins = [_Plain if mixin is HuggingFaceBridge else mixin for mixin in _mixins_of(type(bridge))]
     plain_class = _class_of(tuple(mixins), _own_class(type(bridge)))
     plain = plain_class.__new__(plain_class)
     plain.__dict__ = bridge.__dict__

@@ -59,7 +59,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
                 f"this {name} has a bridge with {other or 'no method'} already; "
                 "load the model anew and give all methods to one bridge, joined by +"
             )
-        if not layers or not all(isinstance(one, nn.TransformerEncoderLayer) for one in layers):
+        if not layers or not all(isinstance(layer, nn.TransformerEncoderLayer) for layer in layers):
             raise OptionError(f"{name} is no nn.TransformerEncoder with layers")
         if type(encoder).forward is not nn.TransformerEncoder.forward:
             raise OptionError(
@@ -130,7 +130,9 @@ class TransformerEncoderBridge(Bridge, nn.Module):
             src = src + (encoding if self.batch_first else encoding.transpose(0, 1)).to(src.dtype)
         terms = self.injections.relate(batch)
         layers = self.model.layers
-        if len(layers) != self.site.layers or not all(isinstance(one, _Layer) for one in layers):
+        if len(layers) != self.site.layers or not all(
+            isinstance(layer, _Layer) for layer in layers
+        ):
             raise OptionError(
                 "a layer came into the encoder after its bridge was made, so it has no methods; put it in "
                 "first, then make the bridge"
@@ -156,7 +158,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
                 )
             if tuple(given.shape) not in shapes:
                 raise OptionError(
-                    f"{name} is {[*given.shape]}; it must be {' or '.join(str([*one]) for one in shapes)}"
+                    f"{name} is {[*given.shape]}; it must be {' or '.join(str([*allowed]) for allowed in shapes)}"
                 )
 
 

@@ -120,7 +120,7 @@ class Constraints(nn.Module):
         self, partial: PartialTrees, symbols: Tensor, row_of_sibling: Tensor
     ) -> Tensor:
         """The rows [N, t] of the slots of next siblings; the last row where there is no slot."""
-        parent, number = (part[:, :-1] for part in partial.family)
+        parent, number = (tensor[:, :-1] for tensor in partial.family)
         first = self.row_of_slot[symbols.gather(1, parent.clamp(min=0)), 0]
         row = row_of_sibling[first, number.clamp(max=row_of_sibling.shape[1] - 1)]
         return row.masked_fill(~self.has_sibling[symbols], len(self.needs) - 1)

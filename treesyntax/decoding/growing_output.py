@@ -157,14 +157,14 @@ def growing_output(
     if Path(name).is_dir():
         raise InputError(name, None, "is a folder", "name a file")
     path = Path(os.path.realpath(name))
-    part, progress = (path.with_name(path.name + suffix) for suffix in (PART, PROGRESS))
+    part_file, progress = (path.with_name(path.name + suffix) for suffix in (PART, PROGRESS))
     head = f"{json.dumps(dict(made_of()))}\n"
-    done = _done(Path(name), part, progress, parse_json(head), resume)
+    done = _done(Path(name), part_file, progress, parse_json(head), resume)
     begin = head + (LOTS.text(done) if done.records else "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("a+b") as stream, progress.open("ab") as record:
-            hold(stream.fileno(), part, f"{part}: {BUSY}")
+        with part_file.open("a+b") as stream, progress.open("ab") as record:
+            hold(stream.fileno(), part_file, f"{part_file}: {BUSY}")
             stream.truncate(done.bytes)
             record.truncate(0)
             record.write(begin.encode())
@@ -173,45 +173,47 @@ def growing_output(
             try:
                 yield output
             finally:
-                _tell_or_remove(output, part, progress)
+                _tell_or_remove(output, part_file, progress)
             os.fsync(stream.fileno())
-        part.replace(path)
+        part_file.replace(path)
         progress.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(name, part, error) from error
+        raise _unwritable(name, part_file, error) from error
 
 
-def _tell_or_remove(output: GrowingOutput, part: Path, progress: Path) -> None:
+def _tell_or_remove(output: GrowingOutput, part_file: Path, progress: Path) -> None:
     """After an exception: say what is kept; leave nothing where nothing is done."""
     error = sys.exception()
     if error is None:
         return
     if not output.lot.records:
-        for file in (part, progress):
+        for file in (part_file, progress):
             with suppress(OSError):
                 file.unlink()
         return
-    kept = f"the first {output.lot.records} sentences are kept in {part}; --resume goes on there"
+    message = (
+        f"the first {output.lot.records} sentences are kept in {part_file}; --resume goes on there"
+    )
     if isinstance(error, KeyboardInterrupt):
-        raise KeyboardInterrupt(kept) from None
-    print(kept, file=sys.stderr)
+        raise KeyboardInterrupt(message) from None
+    print(message, file=sys.stderr)
 
 
-def _unwritable(name: str, part: Path, error: OSError) -> InputError:
+def _unwritable(name: str, part_file: Path, error: OSError) -> InputError:
     reason = error.strerror or str(error)
     remedy = "check free space and permissions"
-    if part.exists():
-        remedy += f", and go on with --resume: what is done is kept in {part}"
+    if part_file.exists():
+        remedy += f", and go on with --resume: what is done is kept in {part_file}"
     return InputError(name, None, f"cannot be written ({reason})", remedy)
 
 
-def _done(name: Path, part: Path, progress: Path, made_of: object, resume: bool) -> Lot:
+def _done(name: Path, part_file: Path, progress: Path, made_of: object, resume: bool) -> Lot:
     """What an earlier call has done and this one need not do again."""
-    if not part.exists():
+    if not part_file.exists():
         if resume and name.exists():
             raise InputError(
-                name, None, f"is there, and no {part.name} to go on with", "it is whole; to translate "
-                "again leave out --resume",
+                name, None, f"is there, and no {part_file.name} to go on with",
+                "it is whole; to translate again leave out --resume",
             )  # fmt: skip
         return Lot()
     lines = [line for line in read_lines(progress) if line] if progress.is_file() else []
@@ -221,32 +223,32 @@ def _done(name: Path, part: Path, progress: Path, made_of: object, resume: bool)
             lots.append(LOTS.parse(line, progress, number))
     if not resume and lots:
         raise InputError(
-            part, None,
+            part_file, None,
             f"holds {lots[-1].records} sentences of a translation that was interrupted",
             "go on with --resume, or remove it",
         )  # fmt: skip
     if not lots:
         return Lot()
-    found = _last_whole(part, lots)
-    if not found.records:
-        raise InputError(part, None, "is not as it was left", "remove it to begin again")
-    _check_same(part, lines[0], made_of)
-    return found
+    last_whole = _last_whole(part_file, lots)
+    if not last_whole.records:
+        raise InputError(part_file, None, "is not as it was left", "remove it to begin again")
+    _check_same(part_file, lines[0], made_of)
+    return last_whole
 
 
-def _last_whole(part: Path, lots: Sequence[Lot]) -> Lot:
+def _last_whole(part_file: Path, lots: Sequence[Lot]) -> Lot:
     """The last lot of which a file has all bytes."""
-    found, crc32 = Lot(), 0
-    with part.open("rb") as stream:
+    last_whole, crc32 = Lot(), 0
+    with part_file.open("rb") as stream:
         for lot in lots:
-            crc32 = zlib.crc32(stream.read(lot.bytes - found.bytes), crc32)
+            crc32 = zlib.crc32(stream.read(lot.bytes - last_whole.bytes), crc32)
             if stream.tell() != lot.bytes or crc32 != lot.crc32:
                 break
-            found = lot
-    return found
+            last_whole = lot
+    return last_whole
 
 
-def _check_same(part: Path, line: str, made_of: object) -> None:
+def _check_same(part_file: Path, line: str, made_of: object) -> None:
     try:
         before = parse_json(line)
     except ValueError:
@@ -254,9 +256,10 @@ def _check_same(part: Path, line: str, made_of: object) -> None:
     if before == made_of:
         return
     if not isinstance(before, dict) or not isinstance(made_of, dict):
-        raise InputError(part, None, "has a damaged record", "remove it to begin again")
+        raise InputError(part_file, None, "has a damaged record", "remove it to begin again")
     name = differences(before, made_of)[0]
     raise InputError(
-        part, None, f"was made with another {name} ({before.get(name)}, now {made_of.get(name)})",
+        part_file, None,
+        f"was made with another {name} ({before.get(name)}, now {made_of.get(name)})",
         "go on with the same, or remove it to begin again",
     )  # fmt: skip

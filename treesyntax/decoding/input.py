@@ -234,9 +234,9 @@ class SourceEncoder:
         unit = "lines" if encoded.trees is None else "trees"
         self.remarks.add_reading(encoded.remarks, unit)
         symbols = [self.dictionary.index(symbol) for symbol in encoded.symbols]
-        own, words = encoded.ids.tolist(), list[str]()
-        numbered = [symbols[i] for i in own]
-        self.placeholders.number(numbered, [encoded.symbols[i] for i in own], words, new=True)
+        local_ids, words = encoded.ids.tolist(), list[str]()
+        numbered = [symbols[i] for i in local_ids]
+        self.placeholders.number(numbered, [encoded.symbols[i] for i in local_ids], words, new=True)
         ids = np.array([*numbered, EOS], np.int64)
         if len(ids) > self.longest:
             line = batch.records.lines[0]

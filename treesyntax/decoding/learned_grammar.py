@@ -37,14 +37,14 @@ def learn_grammar(examples: Examples, trees: GrowingTrees, eos: int) -> TreeGram
     """
     symbols, width = trees.branches.shape
 
-    def place_of(partial: PartialTrees) -> Tensor:
+    def position_of(partial: PartialTrees) -> Tensor:
         parent, slot = partial.slots
-        place = 1 + partial.tokens.gather(1, parent.clamp(min=0)) * width + slot
-        return place.masked_fill(parent < 0, 0)
+        position = 1 + partial.tokens.gather(1, parent.clamp(min=0)) * width + slot
+        return position.masked_fill(parent < 0, 0)
 
-    place, child = _distinct(examples, trees, eos, place_of)
-    fills, row_of_place = _rows(place, child, 1 + symbols * width, symbols)
-    return TreeGrammar(fills, row_of_place[1:].view(symbols, width))
+    position, child = _distinct(examples, trees, eos, position_of)
+    fills, row_of_position = _rows(position, child, 1 + symbols * width, symbols)
+    return TreeGrammar(fills, row_of_position[1:].view(symbols, width))
 
 
 def learn_sibling_grammar(
@@ -59,52 +59,55 @@ def learn_sibling_grammar(
     """
     names = [(split_symbol(symbol) or ("",))[0] for symbol in symbols]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(["", *names]))}
-    first_place = MOST_APART * torch.tensor([numbers[name] for name in names])
+    first_position = MOST_APART * torch.tensor([numbers[name] for name in names])
 
-    def place_of(partial: PartialTrees) -> Tensor:
+    def position_of(partial: PartialTrees) -> Tensor:
         parent, index = partial.family
         above = partial.tokens.gather(1, parent.clamp(min=0))
-        return first_place[above].masked_fill(parent < 0, 0) + index.clamp(max=MOST_APART - 1)
+        return first_position[above].masked_fill(parent < 0, 0) + index.clamp(max=MOST_APART - 1)
 
-    place, child = _distinct(examples, trees, eos, place_of)
-    varied = _varied(place[~trees.has_sibling[child]].unique(), len(numbers))
-    merged = place - (place % MOST_APART - 1).clamp(min=0)
-    place = torch.where(varied[place // MOST_APART], merged, place)
-    fills, row_of_place = _rows(place, child, MOST_APART * len(numbers), len(symbols))
-    places = place.unique()
-    repeats = varied[places // MOST_APART] & (places % MOST_APART == 1)
-    next_row = row_of_place[torch.where(repeats, places, places + 1)]
-    row_of_first = row_of_place[first_place].unsqueeze(1)
+    position, child = _distinct(examples, trees, eos, position_of)
+    varied = _varied(position[~trees.has_sibling[child]].unique(), len(numbers))
+    merged = position - (position % MOST_APART - 1).clamp(min=0)
+    position = torch.where(varied[position // MOST_APART], merged, position)
+    fills, row_of_position = _rows(position, child, MOST_APART * len(numbers), len(symbols))
+    positions = position.unique()
+    repeats = varied[positions // MOST_APART] & (positions % MOST_APART == 1)
+    next_row = row_of_position[torch.where(repeats, positions, positions + 1)]
+    row_of_first = row_of_position[first_position].unsqueeze(1)
     row_of_slot = torch.where(trees.branches == FIRST_CHILD, row_of_first, NO_ROW)
     return TreeGrammar(fills, row_of_slot, next_row)
 
 
-def _varied(last_places: Tensor, labels: int) -> Tensor:
-    """Bool [L], of labels with last children in several places, or beyond all that are apart."""
-    ends = torch.bincount(last_places // MOST_APART, minlength=labels)
-    beyond = last_places[last_places % MOST_APART == MOST_APART - 1] // MOST_APART
+def _varied(last_positions: Tensor, labels: int) -> Tensor:
+    """Bool [L], of labels with last children at several positions, or beyond all that are apart."""
+    ends = torch.bincount(last_positions // MOST_APART, minlength=labels)
+    beyond = last_positions[last_positions % MOST_APART == MOST_APART - 1] // MOST_APART
     return (ends > 1).index_fill(0, beyond, True)
 
 
-def _rows(place: Tensor, child: Tensor, places: int, symbols: int) -> tuple[Tensor, Tensor]:
-    """The rows of the places that occur, bool [R, V] in their order, and the row of each place."""
-    found, rows = place.unique(return_inverse=True)
-    fills = torch.zeros(len(found), symbols, dtype=torch.bool)
+def _rows(position: Tensor, child: Tensor, size: int, symbols: int) -> tuple[Tensor, Tensor]:
+    """The rows of the positions that occur, bool [R, V] in their order, and that of each position.
+
+    All positions are below ``size``.
+    """
+    positions, rows = position.unique(return_inverse=True)
+    fills = torch.zeros(len(positions), symbols, dtype=torch.bool)
     fills[rows, child] = True
-    row_of_place = torch.full((places,), NO_ROW)
-    row_of_place[found] = torch.arange(len(found))
-    return fills, row_of_place
+    row_of_position = torch.full((size,), NO_ROW)
+    row_of_position[positions] = torch.arange(len(positions))
+    return fills, row_of_position
 
 
 def _distinct(
-    examples: Examples, trees: GrowingTrees, eos: int, place_of: Callable[[PartialTrees], Tensor]
+    examples: Examples, trees: GrowingTrees, eos: int, position_of: Callable[[PartialTrees], Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """The distinct pairs of a place, 0 for the root's, and the symbol that fills it."""
+    """The distinct pairs of a position, 0 for the root's, and the symbol that fills it."""
     symbols, pairs = len(trees.counts), []
     for first, tokens in _chunks(examples, eos):
-        partial = trees.place(tokens)
+        partial = trees.grow(tokens)
         _check_whole(partial, first, eos)
-        pairs.append((place_of(partial)[:, :-1] * symbols + tokens)[partial.placed].unique())
+        pairs.append((position_of(partial)[:, :-1] * symbols + tokens)[partial.placed].unique())
     if not pairs:
         raise OptionError("a grammar cannot be learned from no trees; give training data")
     distinct = torch.cat(pairs).unique()

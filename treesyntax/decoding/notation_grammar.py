@@ -40,13 +40,16 @@ def notation_grammar(
         label: (None if label == UNKNOWN else notation.children(label)) or ANY_NUMBER
         for label in {label for label in labels if label is not None}
     }
-    own = [None if label is None else children[label] for label in labels]
+    symbol_children = [None if label is None else children[label] for label in labels]
     if trees.binary:
-        rows = _Rows(labels, _fit_siblings(own, trees))
-        return _of_siblings(rows, own, trees, notation.root, shuffle_seed)
+        rows = _Rows(labels, _fit_siblings(symbol_children, trees))
+        return _of_siblings(rows, symbol_children, trees, notation.root, shuffle_seed)
     counts = trees.counts.tolist()
-    fit = [of is not None and of.may_be(count) for of, count in zip(own, counts, strict=True)]
-    return _of_slots(_Rows(labels, fit), own, trees, notation.root, shuffle_seed)
+    fit = [
+        of is not None and of.may_be(count)
+        for of, count in zip(symbol_children, counts, strict=True)
+    ]
+    return _of_slots(_Rows(labels, fit), symbol_children, trees, notation.root, shuffle_seed)
 
 
 class _Rows:
@@ -67,10 +70,10 @@ class _Rows:
     def those(self, wanted: Labels) -> Tensor:
         """Bool [V], the symbols with such a label."""
         if wanted not in self._those:
-            found = [
+            matches = [
                 label is not None and (label == UNKNOWN or wanted(label)) for label in self.labels
             ]
-            self._those[wanted] = torch.tensor(found) & self.fit
+            self._those[wanted] = torch.tensor(matches) & self.fit
         return self._those[wanted]
 
     def add(self, fills: Tensor, following: int = NO_ROW) -> int:
@@ -96,11 +99,13 @@ def _of_slots(
     for row, of, label, count in nodes:
         if of is None or label is None or not of.child_labels:
             continue
-        places = [of.child_labels[min(slot, len(of.child_labels) - 1)] for slot in range(count)]
+        child_labels = [of.child_labels[min(slot, len(of.child_labels) - 1)] for slot in range(count)]
         if shuffle_seed is not None:
-            places = [places[place] for place in child_order(label, count, shuffle_seed)]
-        for slot, place in enumerate(places):
-            row[slot] = rows.add(rows.those(place))
+            child_labels = [
+                child_labels[index] for index in child_order(label, count, shuffle_seed)
+            ]
+        for slot, labels in enumerate(child_labels):
+            row[slot] = rows.add(rows.those(labels))
     return TreeGrammar(torch.stack(rows.fills), row_of_slot)
 
 
@@ -130,19 +135,19 @@ def _of_siblings(
         keys.append(key)
         if key is None or of is None or key in first or not of.child_labels:
             continue
-        places = of.child_labels
+        child_labels = of.child_labels
         if shuffles and of.more:
             # A symbol does not tell how many siblings follow, on which their order depends.
-            anywhere = torch.stack([rows.those(place) for place in places]).any(0)
+            anywhere = torch.stack([rows.those(labels) for labels in child_labels]).any(0)
             first[key] = rows.add(anywhere, ITSELF)
             continue
         if shuffles and shuffle_seed is not None:
-            order = child_order(key[1], len(places), shuffle_seed)
-            places = tuple(places[place] for place in order)
-        last = rows.those(places[-1])
+            order = child_order(key[1], len(child_labels), shuffle_seed)
+            child_labels = tuple(child_labels[index] for index in order)
+        last = rows.those(child_labels[-1])
         row = rows.add(last, ITSELF) if of.more else rows.add(last & ~has_next)
-        for place in reversed(places[:-1]):
-            row = rows.add(rows.those(place) & has_next, row)
+        for labels in reversed(child_labels[:-1]):
+            row = rows.add(rows.those(labels) & has_next, row)
         first[key] = row
     row_of_first = [NO_ROW if key is None else first.get(key, NO_ROW) for key in keys]
     row_of_slot = torch.where(

@@ -29,18 +29,18 @@ class Remarks:
         self._of_reader: reader_remarks.Remarks | None = None
         self._unit = ""
 
-    def add_reading(self, found: reader_remarks.Remarks | None, unit: str) -> None:
+    def add_reading(self, remarks: reader_remarks.Remarks | None, unit: str) -> None:
         """Count what the reader left out of a line or found odd in it, to be told at the end.
 
         Args:
-            found: by the reader.
+            remarks: by the reader.
             unit: what it read, ``trees`` or ``lines``.
         """
         self._unit = unit
-        if found is not None and self._of_reader is None:
-            self._of_reader = reader_remarks.Remarks(found.path)
-        if found is not None and self._of_reader is not None:
-            self._of_reader.extend(found)
+        if remarks is not None and self._of_reader is None:
+            self._of_reader = reader_remarks.Remarks(remarks.path)
+        if remarks is not None and self._of_reader is not None:
+            self._of_reader.extend(remarks)
 
     def check(self, line: int, unknown: Iterable[str], length: int, depth: int) -> None:
         """Tell of a line.

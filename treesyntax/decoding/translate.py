@@ -43,9 +43,9 @@ def translate(
 def _search(engine: Engine, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence; the model sees only sentences with tokens."""
     full = [sentence for sentence in sentences if len(sentence.ids) > 1]
-    found = iter(engine.translate(full) if full else ())
+    results = iter(engine.translate(full) if full else ())
     return [
-        [Hypothesis(score, with_words(tokens, sentence.words)) for score, tokens in next(found)]
+        [Hypothesis(score, with_words(tokens, sentence.words)) for score, tokens in next(results)]
         if len(sentence.ids) > 1
         else [EMPTY]
         for sentence in sentences

@@ -226,7 +226,7 @@ def _of_treebank(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not words:  # empty nodes alone
             continue
         row: dict[str, Any] = {
-            name: [word[place] for word in words] for place, name in enumerate(CONLLU_COLUMNS)
+            name: [word[index] for word in words] for index, name in enumerate(CONLLU_COLUMNS)
         }
         row |= {"words": row["form"], "label": row["upos"], "tree": tree}
         yield record.line, row
@@ -428,22 +428,25 @@ def held_out(examples: Sequence[Example], count: int) -> tuple[list[Example], li
     Which ones depends on their inputs alone, not on their order.
     """
 
-    def place(example: Example) -> bytes:
+    def digest(example: Example) -> bytes:
         return blake2b(example.source.partition(PAIR)[0].encode(), digest_size=8).digest()
 
-    last = sorted(map(place, examples))[: max(count, 0)][-1:]
-    chosen = [bool(last) and place(example) <= last[0] for example in examples]
+    last = sorted(map(digest, examples))[: max(count, 0)][-1:]
+    chosen = [bool(last) and digest(example) <= last[0] for example in examples]
     pairs = list(zip(examples, chosen, strict=True))
-    return [one for one, out in pairs if not out], [one for one, out in pairs if out]
+    return (
+        [example for example, out in pairs if not out],
+        [example for example, out in pairs if out],
+    )
 
 
 def classes_of(examples: Sequence[Example]) -> tuple[str, ...]:
     """The classes of some examples, whole numbers by size and names by the alphabet."""
-    found: set[str] = set()
+    classes: set[str] = set()
     for example in examples:
-        found.update(example.answer if isinstance(example.answer, list) else [example.answer])
-    numbers = all(name.removeprefix("-").isdecimal() for name in found)
-    return tuple(sorted(found, key=lambda name: (int(name) if numbers else 0, name)))
+        classes.update(example.answer if isinstance(example.answer, list) else [example.answer])
+    numbers = all(name.removeprefix("-").isdecimal() for name in classes)
+    return tuple(sorted(classes, key=lambda name: (int(name) if numbers else 0, name)))
 
 
 def with_classes(job: Job, examples: Sequence[Example], file: str | Path) -> Job:

@@ -334,20 +334,20 @@ def _encoded(
 
 def last_checkpoint(out: Path) -> Path | None:
     """The last whole checkpoint in a folder; those that a kill left unfinished are removed."""
-    found: dict[int, Path] = {}
+    checkpoints: dict[int, Path] = {}
     for checkpoint in out.glob(f"{CHECKPOINT}*"):
         state = read_object(checkpoint / STATE_FILE)  # which is written last
         if not state:
             shutil.rmtree(checkpoint, ignore_errors=True)  # another process may do the same
             continue
-        found[int(state["global_step"])] = checkpoint
-    if not found:
+        checkpoints[int(state["global_step"])] = checkpoint
+    if not checkpoints:
         return None
-    last = found[max(found)]
+    last = checkpoints[max(checkpoints)]
     state = read_object(last / STATE_FILE)
     best = state.get("best_global_step")
-    if best in found:  # the folder may have been moved
-        state["best_model_checkpoint"] = str(found[best])
+    if best in checkpoints:  # the folder may have been moved
+        state["best_model_checkpoint"] = str(checkpoints[best])
         write_json(last / STATE_FILE, state, 2)
     return last
 
@@ -481,10 +481,10 @@ class TreeTrainer(Trainer):
         named = self.pretrained.model.named_parameters()
         trees = {id(parameter) for name, parameter in named if ".trees." in f".{name}"}
         for group in list(optimizer.param_groups):
-            own = [parameter for parameter in group["params"] if id(parameter) in trees]
-            if own:
+            tree_parameters = [parameter for parameter in group["params"] if id(parameter) in trees]
+            if tree_parameters:
                 group["params"] = [p for p in group["params"] if id(p) not in trees]
-                optimizer.add_param_group({**group, "params": own, "lr": float(rate)})
+                optimizer.add_param_group({**group, "params": tree_parameters, "lr": float(rate)})
         return optimizer
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> Any:

@@ -42,9 +42,9 @@ def refuse_blind(
         if method.needs_tree and not method.training_only
     }
     looked_at = 0
-    for given, other in pairs if blind else ():
+    for tree, random_tree in pairs if blind else ():
         looked_at += 1
-        blind = {name: one for name, one in blind.items() if _same(one, given, other)}
+        blind = {name: method for name, method in blind.items() if _same(method, tree, random_tree)}
         if not blind:
             return
     if looked_at and blind:

@@ -46,7 +46,7 @@ class GrowingBrackets(nn.Module):
     def __init__(self, symbols: Sequence[str]) -> None:
         super().__init__()
         kinds = [_kind(symbol) for symbol in symbols]
-        opening = (one for one, kind in zip(symbols, kinds, strict=True) if kind == OPENING)
+        opening = (symbol for symbol, kind in zip(symbols, kinds, strict=True) if kind == OPENING)
         numbers = {symbol: 2 + number for number, symbol in enumerate(opening)}
         labels = [
             numbers.get(symbol, int(kind == LEAF))
@@ -70,8 +70,8 @@ class GrowingBrackets(nn.Module):
                 f"with --target-linearization {' or '.join(GROWING_LINEARIZATIONS)}"
             )
 
-    def place(self, tokens: Tensor) -> PartialBrackets:
-        """Place decoder input [B, T], the start symbol first, padding on the right."""
+    def grow(self, tokens: Tensor) -> PartialBrackets:
+        """Grow the trees of decoder input [B, T], the start symbol first, padding on the right."""
         return PartialBrackets(self, tokens)
 
 
@@ -162,6 +162,6 @@ def _branch(parent: Tensor) -> Tensor:
     """LongTensor [B, N]: how many nodes before each have its parent; 0 without one."""
     order = parent.argsort(dim=1, stable=True)
     grouped = parent.gather(1, order)
-    places = torch.arange(parent.shape[1], device=parent.device)
-    rank = places - torch.searchsorted(grouped, grouped)
+    positions = torch.arange(parent.shape[1], device=parent.device)
+    rank = positions - torch.searchsorted(grouped, grouped)
     return torch.empty_like(parent).scatter_(1, order, rank).masked_fill(parent < 0, 0)

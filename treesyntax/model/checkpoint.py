@@ -124,9 +124,9 @@ def _check_parts(path: Path) -> None:
 
 def _damage(archive: zipfile.ZipFile) -> str:
     """What is wrong with the first damaged part; "" if all are whole."""
-    for part in archive.infolist():
-        if part.external_attr & FOLDER:
-            return f"{part.filename[:80]} is marked as a folder"
+    for member in archive.infolist():
+        if member.external_attr & FOLDER:
+            return f"{member.filename[:80]} is marked as a folder"
     try:
         part_name = archive.testzip()
     except Exception as error:  # what a damaged header raises has no end

@@ -50,8 +50,8 @@ def parse_spec(spec: str) -> dict[str, dict[str, Any]]:
     except (SyntaxError, ValueError):
         raise _malformed(spec) from None
     methods: dict[str, dict[str, Any]] = {}
-    named = (_read_part(part, spec) for part in _summands(tree))
-    for name, options in (method for part in named for method in _expanded(*part)):
+    named = (_read_summand(summand, spec) for summand in _summands(tree))
+    for name, options in (method for entry in named for method in _expanded(*entry)):
         if name in methods:
             raise OptionError(f"the method {name} is given twice in {spec!r}; give it once")
         _check_options(name, options)
@@ -78,20 +78,20 @@ def _malformed(spec: str) -> OptionError:
 
 
 def _summands(tree: ast.expr) -> Iterator[ast.expr]:
-    parts = []
+    summands = []
     while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
-        parts.append(tree.right)
+        summands.append(tree.right)
         tree = tree.left
-    return reversed([*parts, tree])
+    return reversed([*summands, tree])
 
 
-def _read_part(part: ast.expr, spec: str) -> tuple[str, dict[str, Any]]:
-    if isinstance(part, ast.Name):
-        return part.id, {}
-    if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name)) or part.args:
+def _read_summand(summand: ast.expr, spec: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(summand, ast.Name):
+        return summand.id, {}
+    if not (isinstance(summand, ast.Call) and isinstance(summand.func, ast.Name)) or summand.args:
         raise _malformed(spec)
     options: dict[str, Any] = {}
-    for keyword in part.keywords:
+    for keyword in summand.keywords:
         if keyword.arg is None:
             raise _malformed(spec)
         try:
@@ -100,7 +100,7 @@ def _read_part(part: ast.expr, spec: str) -> tuple[str, dict[str, Any]]:
             raise OptionError(
                 f"the value of {keyword.arg} in {spec!r} is not a number, True, False or 'text'"
             ) from None
-    return part.func.id, options
+    return summand.func.id, options
 
 
 def _check_options(name: str, options: dict[str, Any]) -> None:
@@ -159,8 +159,8 @@ class Composition(nn.ModuleDict):
 
     def losses(self, layer: int, states: LayerStates, tree: TreeBatch) -> list[Tensor]:
         """What methods add to the loss from a layer."""
-        parts = (method.loss(layer, states, tree) for method in self.methods)
-        return [part for part in parts if part is not None]
+        losses = (method.loss(layer, states, tree) for method in self.methods)
+        return [loss for loss in losses if loss is not None]
 
     @property
     def replaces_positions(self) -> bool:
@@ -184,9 +184,9 @@ class Composition(nn.ModuleDict):
         Args:
             columns: the tokens that are mapped, by default all.
         """
-        found = [method.node_map(tree) for method in self.methods]
-        maps = [one.of(columns) for one in found if one is not None]
-        maps.sort(key=lambda one: one.last)
+        node_maps = [method.node_map(tree) for method in self.methods]
+        maps = [node_map.of(columns) for node_map in node_maps if node_map is not None]
+        maps.sort(key=lambda node_map: node_map.last)
         return InTurn(maps) if len(maps) > 1 else next(iter(maps), None)
 
     def misplaced(self, side: str) -> str | None:
@@ -217,24 +217,26 @@ class Composition(nn.ModuleDict):
                 which knows neither dropout of weights nor masks but padding.
             rows: the queries, by default all tokens.
         """
-        found = self._computed(tree) if may_compute and is_long(tree) else []
-        if not found:
+        related = self._computed(tree) if may_compute and is_long(tree) else []
+        if not related:
             queried = QueriedTrees.of(tree, rows)
             for method in self.methods:
                 pairs = [getattr(method, hook)(queried) for hook in PAIR_HOOKS]
-                parts = [None if part is None else queried.asked(part) for part in pairs]
+                of_queries = [
+                    None if tensor is None else queried.query_rows(tensor) for tensor in pairs
+                ]
                 value_map = method.value_map(queried)
-                if value_map is not None or any(part is not None for part in parts):
-                    ids, scale, features = parts
+                if value_map is not None or any(tensor is not None for tensor in of_queries):
+                    ids, scale, features = of_queries
                     term = PairTerm(ids, scale=scale, features=features)
-                    found.append((method, term, value_map))
-        return partial(_terms, found)
+                    related.append((method, term, value_map))
+        return partial(_terms, related)
 
     def _computed(self, tree: TreeBatch) -> list[Related]:
         """The pairwise methods with functions for ids; empty if one of them needs stored ids."""
         pairwise = [method for method in self.methods if _is_pairwise(method)]
-        found = [(method, PairTerm(method.relation_of_pair(tree)), None) for method in pairwise]
-        return [] if any(term.ids is None for _, term, _ in found) else [*found]
+        related = [(method, PairTerm(method.relation_of_pair(tree)), None) for method in pairwise]
+        return [] if any(term.ids is None for _, term, _ in related) else [*related]
 
 
 def check_heads(d_model: int, heads: int) -> None:
@@ -275,12 +277,12 @@ def _is_pairwise(method: Injection) -> bool:
     return any(getattr(type(method), hook) is not getattr(Injection, hook) for hook in hooks)
 
 
-def _terms(found: list[Related], layer: int) -> list[PairTerm]:
+def _terms(related: list[Related], layer: int) -> list[PairTerm]:
     terms = []
-    for method, part, value_map in found:
+    for method, term, value_map in related:
         tables = (method.bias_table(layer), *method.vector_tables(layer))
-        scale = part.scale if method.scales_layer(layer) else None
+        scale = term.scale if method.scales_layer(layer) else None
         mapped = None if value_map is None else partial(value_map, layer)
-        if any(one is not None for one in (scale, mapped, *tables)):
-            terms.append(PairTerm(part.ids, *tables, scale, part.features, mapped))
+        if any(addend is not None for addend in (scale, mapped, *tables)):
+            terms.append(PairTerm(term.ids, *tables, scale, term.features, mapped))
     return terms

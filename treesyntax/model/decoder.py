@@ -211,7 +211,7 @@ class Decoder(nn.Module):
             [B, T, d_model], or [B, 1, d_model] with a cache.
         """
         if partial is None and self.trees is not None:
-            partial = self.trees.place(tokens)
+            partial = self.trees.grow(tokens)
         tree = self._tree(tokens, partial)
         mask = tokens.ne(self.padding_index)[:, None, None]
         columns = slice(None)
@@ -270,8 +270,8 @@ class Decoder(nn.Module):
         scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens[:, columns])
         if self.embed_positions is not None:
-            places = (self.embed_positions, tokens, self.padding_index, columns)
-            x = x + place_scale * embedded_positions(*places)
+            arguments = (self.embed_positions, tokens, self.padding_index, columns)
+            x = x + place_scale * embedded_positions(*arguments)
         encodings = [self.injections.encode(_of_columns(tree, columns))]
         if self.next_slot is not None and isinstance(partial, PartialTrees):
             encodings.append(self.next_slot.encode(_of_columns(partial.next_slots, columns)))

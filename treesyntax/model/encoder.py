@@ -142,8 +142,8 @@ class Encoder(nn.Module):
         scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens)
         if self.embed_positions is not None:
-            places = (self.embed_positions, tokens, self.padding_index)
-            x = x + place_scale * embedded_positions(*places)
+            arguments = (self.embed_positions, tokens, self.padding_index)
+            x = x + place_scale * embedded_positions(*arguments)
         encoding = self.injections.encode(tree)
         if encoding is not None:
             x = x + place_scale * encoding.to(x.dtype)

@@ -296,5 +296,5 @@ def embedded_positions(
 ) -> Tensor:
     """Absolute positions [B, C, d_model] of some columns of tokens [B, T]."""
     number = (tokens.shape[1],) if isinstance(embed, SinusoidalPositions) else ()
-    found: Tensor = embed(token_positions(tokens, padding_index)[:, columns], *number)
-    return found
+    embedded: Tensor = embed(token_positions(tokens, padding_index)[:, columns], *number)
+    return embedded

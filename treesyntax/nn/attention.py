@@ -157,15 +157,15 @@ class Attention(nn.Module):
         size = mapped * self.q_proj.out_features // self.heads
         exact = torch.promote_types(query.dtype, torch.float32)
         q, k = (
-            F.linear(query, part.weight[:size], part.bias[:size])
+            F.linear(query, projection.weight[:size], projection.bias[:size])
             .unflatten(2, (mapped, -1))
             .transpose(1, 2)
             .to(exact)
-            for part in (self.q_proj, self.k_proj)
+            for projection in (self.q_proj, self.k_proj)
         )
         unmapped = q[:, :heads]
         if node_map is not None:
             q, k = node_map(q)[:, :heads], node_map(k)[:, :heads]
         with full_precision(query.device):
-            own = [term.of_heads(heads) for term in terms]
-            return pair_logits(q, k, mask, own, unmapped).log_softmax(3)
+            head_terms = [term.of_heads(heads) for term in terms]
+            return pair_logits(q, k, mask, head_terms, unmapped).log_softmax(3)

@@ -32,7 +32,7 @@ class CopySource:
 
     def reorder(self, order: Tensor) -> CopySource:
         """The rows ``order`` of the batch, as beam search picks them."""
-        return CopySource(*(part.index_select(0, order) for part in vars(self).values()))
+        return CopySource(*(tensor.index_select(0, order) for tensor in vars(self).values()))
 
 
 class Copying(nn.Module):
@@ -91,7 +91,7 @@ class Copying(nn.Module):
         with full_precision(logits.device):
             closed = F.pad(~source.copyable.any(2), (1, 0)).unsqueeze(1)
             gates = gate.to(dtype).masked_fill(closed, lowest).log_softmax(2)
-            found = logits.log_softmax(2, dtype=dtype) + gates[..., :1]
+            log_probabilities = logits.log_softmax(2, dtype=dtype) + gates[..., :1]
             masked = (
                 scores.to(dtype).unsqueeze(1).masked_fill(~source.copyable.unsqueeze(2), lowest)
             )
@@ -99,11 +99,11 @@ class Copying(nn.Module):
             weights = masked.softmax(3) @ source.same.to(dtype)
             copied = gates[..., 1:].permute(0, 2, 1).unsqueeze(3) + weights.clamp(min=tiny).log()
             copied, ids, first = (
-                part.transpose(1, 2).flatten(2)
-                for part in (copied, source.ids.unsqueeze(2), source.first.unsqueeze(2))
+                tensor.transpose(1, 2).flatten(2)
+                for tensor in (copied, source.ids.unsqueeze(2), source.first.unsqueeze(2))
             )
             ids = ids.expand_as(copied)
             # log(e^a + e^b) = a + (log(e^a + e^b) - a), at those few words of the dictionary alone.
-            generated = found.gather(2, ids)
+            generated = log_probabilities.gather(2, ids)
             gain = (torch.logaddexp(generated, copied) - generated) * first
-            return found.scatter_add(2, ids, gain)
+            return log_probabilities.scatter_add(2, ids, gain)

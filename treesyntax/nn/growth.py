@@ -73,8 +73,8 @@ class GrowingTrees(nn.Module):
         """Bool [V], the symbols of left-child-right-sibling forms that have a next sibling."""
         return (self.branches == NEXT_SIBLING).any(1)
 
-    def place(self, tokens: Tensor) -> PartialTrees:
-        """Place the nodes of decoder input [B, T], the start symbol first, padding on the right."""
+    def grow(self, tokens: Tensor) -> PartialTrees:
+        """Grow the trees of decoder input [B, T], the start symbol first, padding on the right."""
         return PartialTrees(self, tokens)
 
 
@@ -114,12 +114,12 @@ class PartialTrees:
         last (``dfs``) or the first (``bfs``) column that has one. O(T) for a row of tokens.
         """
         if self.growing.order == "bfs":
-            taken = self.placed.sum(1, keepdim=True) - (self.counts.cumsum(1) - self.counts)
+            filled = self.placed.sum(1, keepdim=True) - (self.counts.cumsum(1) - self.counts)
         else:
             # The lowest height of the stack since, just after a later node took its slot.
             taking = torch.cat([(self.open_slots - self.counts)[:, 1:], self.open_slots[:, -1:]], 1)
-            taken = self.open_slots - taking.flip(1).cummin(1).values.flip(1)
-        return torch.minimum(taken.clamp(min=0), self.counts)
+            filled = self.open_slots - taking.flip(1).cummin(1).values.flip(1)
+        return torch.minimum(filled.clamp(min=0), self.counts)
 
     @cached_property
     def _fills(self) -> Tensor:
@@ -199,8 +199,8 @@ class PartialTrees:
         parent, branch, number = self._nodes
         token_node = number[:, :-1].masked_fill(~self.placed[:, 1:], NO_NODE)
         token_node = F.pad(token_node, (1, 0), value=NO_NODE)
-        own = self.growing.labels[self.tokens[:, 1:]] * self.placed[:, 1:]
-        label = torch.zeros_like(parent).scatter_(1, number, F.pad(own, (0, 1)))
+        token_label = self.growing.labels[self.tokens[:, 1:]] * self.placed[:, 1:]
+        label = torch.zeros_like(parent).scatter_(1, number, F.pad(token_label, (0, 1)))
         token_node = token_node[:, : self.tokens.shape[1]]
         return TreeBatch(parent, branch, token_node, label, check=False)
 
@@ -237,11 +237,11 @@ def last_at_most(values: Tensor, most: Tensor) -> Tensor:
         width = 1 << len(minima) - 1
         # Zeros before the first column: no block may reach beyond it.
         minima.append(torch.minimum(minima[-1], F.pad(minima[-1], (width, 0))[:, :size]))
-    found = (torch.arange(size, device=values.device) - 1).clamp(min=0).expand_as(values)
+    columns = (torch.arange(size, device=values.device) - 1).clamp(min=0).expand_as(values)
     for level in reversed(range(len(minima))):
-        larger = minima[level].gather(1, found) > most
-        found = (found - larger.long() * (1 << level)).clamp(min=0)
-    return found
+        larger = minima[level].gather(1, columns) > most
+        columns = (columns - larger.long() * (1 << level)).clamp(min=0)
+    return columns
 
 
 def _breadth_first(counts: Tensor, open_slots: Tensor) -> tuple[Tensor, Tensor]:

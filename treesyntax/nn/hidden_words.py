@@ -42,24 +42,24 @@ class HiddenWords(nn.Module):
         word = ids.amax(0)
         same = (word.unsqueeze(2) == word.unsqueeze(1)) & (word != NO_COPY).unsqueeze(2)
         first = same.byte().argmax(2)
-        places = torch.arange(tokens.shape[1], device=tokens.device)
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
         stated = torch.zeros_like(tokens, dtype=torch.bool)
         for form in ids:
             stated |= (targets[0].unsqueeze(1) == form.unsqueeze(2)).any(2) & (form != NO_COPY)
         drawn = torch.rand(tokens.shape, device=tokens.device) < rate
         hidden = (drawn & stated) | torch.isin(tokens, self.source)
-        leads = hidden & (first == places) & (word != NO_COPY)
+        leads = hidden & (first == positions) & (word != NO_COPY)
         number = leads.cumsum(1) - 1
         leads &= number < self.source.shape[1]
-        chosen, number = (part.gather(1, first) for part in (leads, number))
+        chosen, number = (values.gather(1, first) for values in (leads, number))
         chosen &= word != NO_COPY
         number = number.clamp(min=0, max=self.source.shape[1] - 1)
-        found = [torch.where(chosen, self.source[self.form[tokens], number], tokens)]
+        sequences = [torch.where(chosen, self.source[self.form[tokens], number], tokens)]
         for target in targets:
             changed = target
             for form, marks in zip(ids, self.target, strict=True):
                 match = (target.unsqueeze(2) == form.unsqueeze(1)) & chosen.unsqueeze(1)
                 which = number.gather(1, match.byte().argmax(2))
                 changed = torch.where(match.any(2), marks[which], changed)
-            found.append(changed)
-        return found
+            sequences.append(changed)
+        return sequences

@@ -75,8 +75,8 @@ class Masks:
         """
         text = ", ".join(RELATIONS) if text.strip() == ALL else text
         names, covers = [], []
-        for part in text.split(","):
-            name, _, union = part.partition("=")
+        for definition in text.split(","):
+            name, _, union = definition.partition("=")
             names.append(name.strip())
             covers.append(tuple(term.strip() for term in (union or name).split("|")))
         known = (*RELATIONS, *USER_RELATIONS)

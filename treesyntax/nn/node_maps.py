@@ -121,13 +121,13 @@ class InTurn:
 
     def __call__(self, x: Tensor) -> Tensor:
         """[B, H, T, d]."""
-        for one in self.maps:
-            x = one(x)
+        for node_map in self.maps:
+            x = node_map(x)
         return x
 
     def of(self, columns: slice) -> InTurn:
         """The maps of some tokens."""
-        return InTurn([one.of(columns) for one in self.maps])
+        return InTurn([node_map.of(columns) for node_map in self.maps])
 
 
 def path_products(tree: TreeBatch, steps: Tensor) -> Tensor:

@@ -146,16 +146,18 @@ def merged(terms: Sequence[PairTerm], most: int) -> list[PairTerm]:
     A pair with the ids a and b gets ``keys[a] + other_keys[b]``, so two terms are one term with a
     row for each (a, b).
     """
-    found: list[PairTerm] = []
-    for term in (one for one in terms if not one.is_value_map):  # values are mapped before
-        last = found[-1] if found else term
-        others = [one for x in (last, term) for one in (x.scale, x.features, x.logits)]
-        apart = last is term or any(other is not None for other in others)
+    merged_terms: list[PairTerm] = []
+    for term in (
+        summand for summand in terms if not summand.is_value_map
+    ):  # values are mapped before
+        last = merged_terms[-1] if merged_terms else term
+        extras = [extra for x in (last, term) for extra in (x.scale, x.features, x.logits)]
+        apart = last is term or any(extra is not None for extra in extras)
         if apart or last.size * term.size > min(most, torch.iinfo(torch.int16).max):
-            found.append(term)
+            merged_terms.append(term)
         else:
-            found[-1] = _product(last, term)
-    return found
+            merged_terms[-1] = _product(last, term)
+    return merged_terms
 
 
 def _product(first: PairTerm, second: PairTerm) -> PairTerm:
@@ -164,13 +166,13 @@ def _product(first: PairTerm, second: PairTerm) -> PairTerm:
     wide = torch.uint8 if first.size * second.size <= 256 else torch.int16
     ids = first.ids.to(wide) * second.size + second.ids.to(wide)
 
-    def summed(one: Tensor | None, other: Tensor | None, dim: int) -> Tensor | None:
-        if one is not None:
-            one = one.repeat_interleave(second.size, dim)
-        if other is None:
-            return one
-        other = torch.cat([other] * first.size, dim)
-        return other if one is None else one + other
+    def summed(first_table: Tensor | None, second_table: Tensor | None, dim: int) -> Tensor | None:
+        if first_table is not None:
+            first_table = first_table.repeat_interleave(second.size, dim)
+        if second_table is None:
+            return first_table
+        second_table = torch.cat([second_table] * first.size, dim)
+        return second_table if first_table is None else first_table + second_table
 
     keys, values = summed(first.keys, second.keys, -2), summed(first.values, second.values, -2)
     return PairTerm(ids, summed(first.bias, second.bias, -1), keys, values)
@@ -185,18 +187,18 @@ def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
     """The sum of all biases, [B or 1, H, Q, K] for queries [B, H, Q, d], or None."""
     total = None
     for term in terms:
-        found = None if term.logits is None else term.logits.to(like.dtype)
+        bias = None if term.logits is None else term.logits.to(like.dtype)
         if term.bias is None:
             pass
         elif term.features is not None:
             table, features = clamped(term.bias, like.dtype), term.features.to(like.dtype)
-            found = torch.einsum("hr,brqk->bhqk", table, features)
+            bias = torch.einsum("hr,brqk->bhqk", table, features)
         elif term.stored_ids is not None:
             shape = torch.Size((len(term.stored_ids), *like.shape[1:3], term.bias.shape[1]))
             by_id = clamped(term.bias, like.dtype)[None, :, None].expand(shape)
-            found = read_table(by_id, term.index(shape))
-        if found is not None:
-            total = found if total is None else total + found
+            bias = read_table(by_id, term.index(shape))
+        if bias is not None:
+            total = bias if total is None else total + bias
     return total
 
 
@@ -260,11 +262,11 @@ def attend_to_pairs(
         return _attend(q, k, v, mask, terms, dropout, unmapped)
 
     def some(rows: slice) -> Tensor:
-        part = mask if mask is None or mask.shape[2] == 1 else mask[:, :, rows]
-        own = [term.of_queries(rows) for term in terms]
+        mask_rows = mask if mask is None or mask.shape[2] == 1 else mask[:, :, rows]
+        row_terms = [term.of_queries(rows) for term in terms]
         plain = None if unmapped is None else unmapped[:, :, rows]
-        given = (q[:, :, rows], k, v, part, own, dropout, plain)
-        return checkpoint(_attend, *given, use_reentrant=False)
+        arguments = (q[:, :, rows], k, v, mask_rows, row_terms, dropout, plain)
+        return checkpoint(_attend, *arguments, use_reentrant=False)
 
     step = max(TILE // by_query, 1)
     return torch.cat([some(slice(row, row + step)) for row in range(0, q.shape[2], step)], 2)
@@ -275,14 +277,14 @@ def _one_table(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None] | None:
     """Relation ids, their biases and a model's own logits, if they are all that is added."""
     biases = [term for term in terms if not term.is_logits]
-    own = [term.logits for term in terms if term.logits is not None]
-    if len(biases) > 1 or len(own) > 1:
+    logits = [term.logits for term in terms if term.logits is not None]
+    if len(biases) > 1 or len(logits) > 1:
         return None
-    found = own[0] if own else None
+    model_logits = logits[0] if logits else None
     if not biases:
-        return None, None, found
+        return None, None, model_logits
     ids, bias = biases[0].stored_ids, biases[0].bias
-    return (ids, bias, found) if biases[0].is_bias and ids is not None else None
+    return (ids, bias, model_logits) if biases[0].is_bias and ids is not None else None
 
 
 def _attend(
@@ -294,16 +296,16 @@ def _attend(
     dropout: float,
     unmapped: Tensor | None,
 ) -> Tensor:
-    one = None if mask is not None and mask.shape[1] > 1 else _one_table(terms)
+    table = None if mask is not None and mask.shape[1] > 1 else _one_table(terms)
     fits = q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
     if (
-        one and fits and not torch.compiler.is_exporting()
+        table and fits and not torch.compiler.is_exporting()
     ):  # its gradient is not in an exported graph
-        ids, bias, own = one
+        ids, bias, model_logits = table
         bias = bias if bias is None else clamped(bias, q.dtype)
-        own = own if own is None else own.to(q.dtype)
+        model_logits = model_logits if model_logits is None else model_logits.to(q.dtype)
         hidden = padding_bias(q.dtype)
-        return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
+        return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, model_logits)
     k, v = of_all_heads(k, q.shape[1]), of_all_heads(v, q.shape[1])
     if pays(q, k) and all(term.is_table for term in terms):
         return _attend_by_tables(q, k, v, mask, terms, dropout, unmapped)

@@ -91,10 +91,10 @@ def relation_of_pair(tree: TreeBatch) -> RelationOf:
         aside = 8 - (i < j).int() - 4 * same_parent
         upward = torch.where(first == parent[b, j], 1, 5)
         downward = torch.where(parent[b, i] == second, 2, 6)
-        found = torch.where(above, upward, torch.where(below, downward, aside))
-        found = torch.where(first == second, 0, found)
+        pair_ids = torch.where(above, upward, torch.where(below, downward, aside))
+        pair_ids = torch.where(first == second, 0, pair_ids)
         related = (first >= 0) & (roots[b, i] == roots[b, j])
-        return torch.where(related, found, NO_RELATION)
+        return torch.where(related, pair_ids, NO_RELATION)
 
     return relation
 
@@ -122,7 +122,7 @@ class QueriedTrees(TreeBatch):
         """A batch in which some rows are queries."""
         return cls(tree.parent, tree.branch, tree.token_node, tree.label, check=False, rows=rows)
 
-    def asked(self, pairs: Tensor) -> Tensor:
+    def query_rows(self, pairs: Tensor) -> Tensor:
         """The queries' rows of [B or 1, …, T, T]; [B or 1, …, rows, T] stays as it is."""
         count = len(range(*self.rows.indices(self.token_node.shape[1])))
         return pairs if pairs.shape[-2] == count else pairs[..., self.rows, :]
@@ -144,8 +144,8 @@ def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:
     total = first.new_empty(len(first), stop - start, width)
     total[:, :step] = first
     for row in range(start + step, stop, step):
-        part = slice(row, min(row + step, stop))
-        total[:, row - start : part.stop - start] = compute(part)
+        chunk = slice(row, min(row + step, stop))
+        total[:, row - start : chunk.stop - start] = compute(chunk)
     return total
 
 
@@ -174,19 +174,19 @@ def path_lengths(
         least.append(torch.minimum(least[-1], least[-1].roll(-(1 << len(least) - 2), 1)))
     # In as small integers as hold them: on a CPU numbers of 64 bits take four times as long.
     small = torch.int16 if 2 * count < torch.iinfo(torch.int16).max else torch.int32
-    place = (
+    index_type = (
         torch.int32 if batch * len(least) * count < torch.iinfo(torch.int32).max else torch.int64
     )
     table = torch.cat(least, 1).to(small).flatten()
     spans = torch.arange(count, device=depths.device)
     reach = 1 << torch.arange(len(least) - 1, device=depths.device)
     level = (spans.unsqueeze(1) >= reach).sum(1)
-    from_first = (level * count).to(place)
-    to_second = (level * count - (1 << level >> 1)).to(place)
+    from_first = (level * count).to(index_type)
+    to_second = (level * count - (1 << level >> 1)).to(index_type)
     starts = torch.arange(batch, device=depths.device).unsqueeze(1) * (len(least) * count)
     queried = tree.token_node if queries is None else queries
     node, first = (x.clamp(min=0) for x in (tree.token_node, queried[:, rows]))
-    ends = (first + starts).to(place).unsqueeze(2), (node + starts).to(place).unsqueeze(1)
+    ends = (first + starts).to(index_type).unsqueeze(2), (node + starts).to(index_type).unsqueeze(1)
     shape = (batch, first.shape[1], node.shape[1])
     lower, upper = torch.minimum(*ends).flatten(), torch.maximum(*ends).flatten()
     span = upper - lower

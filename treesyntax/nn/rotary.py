@@ -59,8 +59,8 @@ class Rotary(Injection):
         # Integers keep their value in a model of half precision.
         for name, values in {
             "owner": owner,
-            "rank": [owner[:k].count(one) for k, one in enumerate(owner)],
-            "count": [owner.count(one) for one in owner],
+            "rank": [owner[:k].count(index) for k, index in enumerate(owner)],
+            "count": [owner.count(index) for index in owner],
         }.items():
             self.register_buffer(name, torch.tensor(values), persistent=False)
         # Tells the type of the model, also where there is no parameter.

@@ -56,16 +56,18 @@ class TreeBatch:
 
     def __post_init__(self, check: bool) -> None:
         """Raise ValueError for what is no batch of trees."""
-        parts = [self.parent, self.branch, self.token_node]
-        parts += [] if self.label is None else [self.label]
-        for name, part in zip(("parent", "branch", "token_node", "label"), parts, strict=False):
-            if not isinstance(part, Tensor) or part.dtype != torch.long:
-                kind = str(part.dtype) if isinstance(part, Tensor) else type(part).__name__
+        tensors = [self.parent, self.branch, self.token_node]
+        tensors += [] if self.label is None else [self.label]
+        for name, tensor in zip(("parent", "branch", "token_node", "label"), tensors, strict=False):
+            if not isinstance(tensor, Tensor) or tensor.dtype != torch.long:
+                kind = str(tensor.dtype) if isinstance(tensor, Tensor) else type(tensor).__name__
                 raise ValueError(
                     f"a TreeBatch is made of LongTensors, but its {name} is a {kind}; "
                     "batch_trees makes one of trees"
                 )
-        nodes, branches, tokens = (one.shape for one in (self.parent, self.branch, self.token_node))
+        nodes, branches, tokens = (
+            tensor.shape for tensor in (self.parent, self.branch, self.token_node)
+        )
         if nodes != branches or (len(nodes), len(tokens)) != (2, 2) or nodes[0] != tokens[0]:
             raise ValueError(
                 "a TreeBatch needs parents [B, N], branches [B, N] and token nodes [B, T] of the same "
@@ -77,25 +79,25 @@ class TreeBatch:
             )
         # A look at numbers on a GPU would wait for it; fake tensors, a subclass, have none.
         check = check and not torch.compiler.is_compiling()
-        if check and all(type(part) is Tensor and part.is_cpu for part in parts):
-            _check_numbers(*(part.numpy() for part in parts[:3]))
+        if check and all(type(tensor) is Tensor and tensor.is_cpu for tensor in tensors):
+            _check_numbers(*(tensor.numpy() for tensor in tensors[:3]))
 
     def to_dict(self) -> dict[str, Tensor]:
         """A plain dict of tensors, the only form that fairseq's batch mover carries whole."""
-        found = {"parent": self.parent, "branch": self.branch, "token_node": self.token_node}
-        return found if self.label is None else {**found, "label": self.label}
+        tensors = {"parent": self.parent, "branch": self.branch, "token_node": self.token_node}
+        return tensors if self.label is None else {**tensors, "label": self.label}
 
     @classmethod
     def from_dict(cls, tensors: dict[str, Tensor]) -> TreeBatch:
         """Undo :meth:`to_dict`; raises ValueError as the class does."""
-        parts = (tensors["parent"], tensors["branch"], tensors["token_node"])
-        return cls(*parts, tensors.get("label"))
+        required = (tensors["parent"], tensors["branch"], tensors["token_node"])
+        return cls(*required, tensors.get("label"))
 
     def to(self, device: torch.device | str) -> TreeBatch:
         """The same on a device; itself where it is there already."""
-        own = self.to_dict()
-        moved = {name: one.to(device) for name, one in own.items()}
-        same = all(moved[name] is one for name, one in own.items())
+        tensors = self.to_dict()
+        moved = {name: tensor.to(device) for name, tensor in tensors.items()}
+        same = all(moved[name] is tensor for name, tensor in tensors.items())
         return self if same else TreeBatch(**moved, check=False)
 
     @classmethod
@@ -280,14 +282,14 @@ def _check_numbers(
     """
     rows, size = parent.shape
     first = np.arange(rows)[:, None] * (size + 1)
-    above, own = parent + first + 1, first + np.arange(1, size + 1)
+    above, numbers = parent + first + 1, first + np.arange(1, size + 1)
     in_order = bool(((parent >= -1) & (parent < np.arange(size))).all())
     if in_order:
         counts = np.bincount(above.ravel(), minlength=rows * (size + 1))
         counts = counts.reshape(rows, size + 1)
         slots = counts.cumsum().reshape(rows, size + 1)
         taken_by = np.full(rows * size, -1)
-        taken_by[slots[:, :-1] + above - own] = above
+        taken_by[slots[:, :-1] + above - numbers] = above
         in_order = not ((taken_by[:1] < 0).any() or (taken_by[1:] < taken_by[:-1]).any())
     if not in_order:
         row, node = next(_out_of_order(parent))

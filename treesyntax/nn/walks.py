@@ -64,23 +64,23 @@ def return_probabilities(tree: TreeBatch, steps: int, dtype: torch.dtype = torch
     parent, is_child = tree.parent.clamp(min=0), (tree.parent >= 0).unsqueeze(2)
     degree = degrees(tree, dtype).unsqueeze(2)
     index = parent.unsqueeze(2).expand(-1, -1, steps + 1)
-    one = F.pad(torch.ones_like(degree), (0, steps))
-    below = to_parent = torch.zeros_like(one)
-    excursion = one
+    unit = F.pad(torch.ones_like(degree), (0, steps))
+    below = to_parent = torch.zeros_like(unit)
+    excursion = unit
     for _ in range(steps):
         to_parent = F.pad(excursion[..., :-1], (1, 0)) / degree * is_child
-        below = torch.zeros_like(one).scatter_add(1, index, to_parent)
-        excursion = one + _product(below / degree, excursion)
-    degree_above, from_above = degree.gather(1, parent.unsqueeze(2)), torch.zeros_like(one)
-    others, excursion = below.gather(1, index) - to_parent, one
+        below = torch.zeros_like(unit).scatter_add(1, index, to_parent)
+        excursion = unit + _product(below / degree, excursion)
+    degree_above, from_above = degree.gather(1, parent.unsqueeze(2)), torch.zeros_like(unit)
+    others, excursion = below.gather(1, index) - to_parent, unit
     for _ in range(steps):
         from_above = F.pad(excursion[..., :-1], (1, 0)) / degree_above * is_child
         away = others + from_above.gather(1, index)
-        excursion = one + _product(away / degree_above, excursion)
-    around, found = (below + from_above) / degree, one
+        excursion = unit + _product(away / degree_above, excursion)
+    around, probabilities = (below + from_above) / degree, unit
     for _ in range(steps):
-        found = one + _product(around, found)
-    return found[..., 1:]
+        probabilities = unit + _product(around, probabilities)
+    return probabilities[..., 1:]
 
 
 def _product(first: Tensor, second: Tensor) -> Tensor:

@@ -205,7 +205,7 @@ def some_rows_are_computed_alone(spec: str) -> None:
                 every, some = hook(batch), hook(queried)
                 _expect((every is None) == (some is None), "some rows are None, all are not")
                 if every is not None and some is not None:
-                    same = torch.equal(queried.asked(some), every[:, rows])
+                    same = torch.equal(queried.query_rows(some), every[:, rows])
                     _expect(same, f"{hook.__name__} of some rows differs from those of all")
 
 

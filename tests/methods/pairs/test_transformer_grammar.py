@@ -100,12 +100,12 @@ def test_a_decoder_sees_the_stack_of_what_it_has_written(forest):
     """The start symbol stays on it, as the paper's does; each prefix sees what the whole one does."""
     tokens, symbols = encoded(forest, BRACKETS)
     growing, method = GrowingBrackets(symbols), method_of()
-    ids = method.relation_ids(growing.place(tokens).tree)
+    ids = method.relation_ids(growing.grow(tokens).tree)
     for row, length in enumerate(tokens.ne(1).sum(1).tolist()):
         for i, keys in enumerate(seen_by([symbols[one] for one in tokens[row, :length]])):
             assert ids[row, i].nonzero().flatten().tolist() == keys
     for size in range(1, tokens.shape[1]):
-        prefix = method.relation_ids(growing.place(tokens[:, :size]).tree)
+        prefix = method.relation_ids(growing.grow(tokens[:, :size]).tree)
         assert torch.equal(prefix, ids[:, :size, :size])
 
 

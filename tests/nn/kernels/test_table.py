@@ -91,7 +91,7 @@ def test_values_and_gradients_are_those_of_the_formula(
     whole = None if mask is None else mask.expand(3, 1, 6, keys)
     parts = kernel.tiles(given[0], given[1], whole, None)
     assert sum(len(tiles) for _, tiles in parts) == (9 if tiled else 1)
-    found = attend_with_table(q, k, v, mask, *by_id, HIDDEN, own=logits)
+    found = attend_with_table(q, k, v, mask, *by_id, HIDDEN, model_logits=logits)
     wanted = by_formula(q, k, v, mask, ids, table, logits)
     torch.testing.assert_close(found, wanted)
     for one, other in zip(

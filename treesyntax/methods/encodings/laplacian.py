@@ -71,14 +71,14 @@ class Laplacian(Injection):
 
     def node_encoding(self, tree: TreeBatch) -> Tensor:
         """[B, T, d_model]."""
-        found = eigenvectors(tree, self.vectors)
+        vectors = eigenvectors(tree, self.vectors)
         if self.signs == "absolute":
-            found = found.abs()
+            vectors = vectors.abs()
         elif self.signs == "flip" and self.training:
-            coin = torch.rand(len(found), 1, self.vectors, device=found.device) < 0.5
-            found = torch.where(coin, -found, found)
+            coin = torch.rand(len(vectors), 1, self.vectors, device=vectors.device) < 0.5
+            vectors = torch.where(coin, -vectors, vectors)
         node = tree.token_node.clamp(min=0).unsqueeze(2).expand(-1, -1, self.vectors)
-        at_tokens = found.gather(1, node).to(self.projection.weight.dtype)
+        at_tokens = vectors.gather(1, node).to(self.projection.weight.dtype)
         return self.projection(at_tokens) * (tree.token_node >= 0).unsqueeze(2)
 
 
@@ -95,12 +95,12 @@ def eigenvectors(tree: TreeBatch, count: int) -> Tensor:
     # The eigenvalues of a tree follow those of the trees before it, so its first has its root's number.
     first, last = root(tree), last_descendant(tree)
     most = last.gather(1, first) - first
-    found: list[tuple[Tensor, Tensor]] = []
+    eigenpairs: list[tuple[Tensor, Tensor]] = []
     for number in range(1, min(count, size - 1) + 1):
         value = values.gather(1, (first + number).clamp(max=size - 1))
         space = basis * ((values.unsqueeze(1) - value.unsqueeze(2)).abs() < SAME)
         # What is left of the space once the vectors before are taken out of it.
-        used = [vector * ((other - value).abs() < SAME) for other, vector in found]
+        used = [vector * ((other - value).abs() < SAME) for other, vector in eigenpairs]
         share = space.square().sum(2)
         for vector in used:
             share = share - vector.square()
@@ -110,8 +110,8 @@ def eigenvectors(tree: TreeBatch, count: int) -> Tensor:
         for vector in used:
             projected = projected - vector * vector.gather(1, chosen)
         norm = projected.gather(1, chosen).clamp(min=SHARE).sqrt()
-        found.append((value, projected / norm * (number <= most)))
-    vectors = [vector for _, vector in found]
+        eigenpairs.append((value, projected / norm * (number <= most)))
+    vectors = [vector for _, vector in eigenpairs]
     stacked = torch.stack(vectors, 2) if vectors else basis.new_zeros(*tree.parent.shape, 0)
     return F.pad(stacked, (0, count - stacked.shape[2]))
 

@@ -53,5 +53,5 @@ def parent_tokens(tree: TreeBatch) -> Tensor:
     columns = columns.masked_fill(tree.token_node < 0, width)
     first = torch.full_like(tree.parent, width).scatter_reduce(1, node, columns, "amin")
     parent = tree.parent.gather(1, node)
-    found = first.gather(1, torch.where(parent < 0, node, parent))
-    return found.masked_fill((found == width) | (tree.token_node < 0), -1)
+    parent_token = first.gather(1, torch.where(parent < 0, node, parent))
+    return parent_token.masked_fill((parent_token == width) | (tree.token_node < 0), -1)

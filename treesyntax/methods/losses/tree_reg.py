@@ -73,8 +73,10 @@ class TreeReg(HeadLoss):
         of_next = apart.diagonal(offset=1, dim1=1, dim2=2).unsqueeze(1)
         scores = from_context[..., :-1] + of_next + of_last[..., :-1]
         low = torch.finfo(scores.dtype).min
-        every, wanted = (scores.masked_fill(~one, low).logsumexp(2) for one in (inside, right))
-        return self.weight * (every - wanted).masked_fill(~right.any(2), 0).sum()
+        of_inside, of_right = (
+            scores.masked_fill(~mask, low).logsumexp(2) for mask in (inside, right)
+        )
+        return self.weight * (of_inside - of_right).masked_fill(~right.any(2), 0).sum()
 
 
 def orthogonal_norms(h: Tensor) -> Tensor:

@@ -51,7 +51,7 @@ class _View(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> _View:
-        return cls(tuple(_term(part.strip(), text) for part in text.split("|")))
+        return cls(tuple(_term(term.strip(), text) for term in text.split("|")))
 
     def sees(self, query: _Tokens, key: _Tokens) -> Tensor:
         """Bool, of the shape to which queries and keys broadcast."""
@@ -63,19 +63,19 @@ class _View(NamedTuple):
         return seen
 
 
-def _term(part: str, text: str) -> tuple[str, int | None]:
-    found = TERM.fullmatch(part)
-    if not found or found[1] not in RELATIONS:
+def _term(term: str, text: str) -> tuple[str, int | None]:
+    match = TERM.fullmatch(term)
+    if not match or match[1] not in RELATIONS:
         raise OptionError(
-            f"constrained_mask: unknown relation {part!r} in {text.strip()!r}; the relations are "
+            f"constrained_mask: unknown relation {term!r} in {text.strip()!r}; the relations are "
             f"{', '.join(RELATIONS)}, as in ancestors<=5|siblings"
         )
-    if found[2] is not None and (found[1] in WITHOUT_LIMIT or int(found[2]) < 1):
+    if match[2] is not None and (match[1] in WITHOUT_LIMIT or int(match[2]) < 1):
         raise OptionError(
-            f"constrained_mask: {part!r} has no such limit; limits are 1 or more, and "
+            f"constrained_mask: {term!r} has no such limit; limits are 1 or more, and "
             f"{', '.join(WITHOUT_LIMIT[:-1])} and {WITHOUT_LIMIT[-1]} take none"
         )
-    return found[1], None if found[2] is None else int(found[2])
+    return match[1], None if match[2] is None else int(match[2])
 
 
 def _related(relation: str, query: _Tokens, key: _Tokens) -> tuple[Tensor, Tensor]:
@@ -168,14 +168,14 @@ class ConstrainedMask(Injection):
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: bit v is set where view v sees the key."""
         tokens = _coordinates(tree)
-        keys = _Tokens(*(one.unsqueeze(1) for one in tokens))
+        keys = _Tokens(*(coordinate.unsqueeze(1) for coordinate in tokens))
 
         def ids(rows: slice) -> Tensor:
-            queries = _Tokens(*(one[:, rows].unsqueeze(2) for one in tokens))
-            found = torch.zeros((), dtype=torch.uint8, device=tree.parent.device)
+            queries = _Tokens(*(coordinate[:, rows].unsqueeze(2) for coordinate in tokens))
+            row_ids = torch.zeros((), dtype=torch.uint8, device=tree.parent.device)
             for bit, view in enumerate(self.views):
-                found = found + as_bytes(view.sees(queries, keys)) * (1 << bit)
-            return found
+                row_ids = row_ids + as_bytes(view.sees(queries, keys)) * (1 << bit)
+            return row_ids
 
         return by_rows(tree, ids)
 
@@ -184,11 +184,11 @@ class ConstrainedMask(Injection):
         tokens, views = _coordinates(tree), self.views
 
         def relation(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            query, key = (_Tokens(*(one[b, at] for one in tokens)) for at in (i, j))
-            found = torch.zeros_like(query.node)
+            query, key = (_Tokens(*(coordinate[b, at] for coordinate in tokens)) for at in (i, j))
+            pair_ids = torch.zeros_like(query.node)
             for bit, view in enumerate(views):
-                found = found + view.sees(query, key).int() * (1 << bit)
-            return found
+                pair_ids = pair_ids + view.sees(query, key).int() * (1 << bit)
+            return pair_ids
 
         return relation
 
@@ -204,4 +204,4 @@ def _coordinates(tree: TreeBatch) -> _Tokens:
     # A root lies on the stack until the end of its own tree.
     parent_last = torch.where(tree.parent < 0, last, last.gather(1, tree.parent.clamp(min=0)))
     at_tokens = (last, depth(tree), tree.parent, tree.branch, parent_last, root(tree))
-    return _Tokens(tree.token_node.int(), *(tree.at_tokens(one).int() for one in at_tokens))
+    return _Tokens(tree.token_node.int(), *(tree.at_tokens(values).int() for values in at_tokens))

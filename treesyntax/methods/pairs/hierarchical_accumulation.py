@@ -125,7 +125,7 @@ class _Accumulation:
         lengths = (length.unsqueeze(1) - self._above(length.unsqueeze(2))).clamp(min=1)
         self.matrix = share / lengths / share.sum(2, keepdim=True).clamp(min=1)
         inner = (self.last > nodes) & (leaf.cumsum(1).gather(1, self.last) > leaf.cumsum(1))
-        self.taken = (inner.gather(1, self.node) & self.placed)[:, None, :, None]
+        self.replaced = (inner.gather(1, self.node) & self.placed)[:, None, :, None]
 
     def _along_path(self, values: Tensor) -> Tensor:
         """[B, N, C] summed over each node and its ancestors: a node adds to the interval of its
@@ -146,11 +146,11 @@ class _Accumulation:
         # [B, T, H * d] to nodes [B, N, H * d].
         flat = values.to(dtype).transpose(1, 2).flatten(2)
         index = self.node.unsqueeze(2).expand_as(flat)
-        own = flat.new_zeros(batch, self.last.shape[1], heads * width)
-        own = own.scatter_add(1, index, flat * self.placed.unsqueeze(2))
-        own = own / self.count.clamp(min=1).unsqueeze(2)
-        paths = self._along_path(own)
-        by_head = own.unflatten(2, (heads, width))
+        node_values = flat.new_zeros(batch, self.last.shape[1], heads * width)
+        node_values = node_values.scatter_add(1, index, flat * self.placed.unsqueeze(2))
+        node_values = node_values / self.count.clamp(min=1).unsqueeze(2)
+        paths = self._along_path(node_values)
+        by_head = node_values.unflatten(2, (heads, width))
         scale = torch.ones_like(by_head[..., :1])
         if weight is not None:
             scale = scale + (by_head * weight.to(dtype)).sum(3, keepdim=True)
@@ -159,6 +159,6 @@ class _Accumulation:
         with full_precision(values.device):  # differences of long sums follow
             both = matrix @ torch.cat([summed, scale.squeeze(3)], 2)
         outside = self._above(paths).unflatten(2, (heads, width)) * both[..., heads * width :, None]
-        found = both[..., : heads * width] - outside.flatten(2)
-        at_tokens = found.gather(1, index).unflatten(2, (heads, width)).transpose(1, 2)
-        return torch.where(self.taken, at_tokens.to(values.dtype), values)
+        accumulated = both[..., : heads * width] - outside.flatten(2)
+        at_tokens = accumulated.gather(1, index).unflatten(2, (heads, width)).transpose(1, 2)
+        return torch.where(self.replaced, at_tokens.to(values.dtype), values)

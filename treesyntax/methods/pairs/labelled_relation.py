@@ -114,8 +114,8 @@ class LabelledRelation(PairVectors):
         def ids(rows: slice) -> Tensor:
             relation = tree_relations(tree, rows).short()
             others = relation + 2 * arcs
-            found = torch.where(relation == CHILD, arc[:, rows].unsqueeze(2), others)
-            return torch.where(relation == PARENT, arc.unsqueeze(1) + arcs, found)
+            row_ids = torch.where(relation == CHILD, arc[:, rows].unsqueeze(2), others)
+            return torch.where(relation == PARENT, arc.unsqueeze(1) + arcs, row_ids)
 
         return by_rows(tree, ids)
 

@@ -100,12 +100,12 @@ class Pushdown(Injection):
             common = (top_depths[:, rows].unsqueeze(2) + key_depths - lengths) // 2
             complete = (top < 0)[:, rows].unsqueeze(2)
             if self.tape == "depth":
-                found = (common + (key_depths > common).long()).masked_fill(complete, 0)
+                row_ids = (common + (key_depths > common).long()).masked_fill(complete, 0)
             else:
                 around = (key_depths - common - 1).clamp(min=0)
-                found = torch.where(complete, key_depths, around)
-            found = found.clamp(max=self.clip)
-            return found.masked_fill(~in_one_tree(tree, rows), self.no_vector).to(torch.uint8)
+                row_ids = torch.where(complete, key_depths, around)
+            row_ids = row_ids.clamp(max=self.clip)
+            return row_ids.masked_fill(~in_one_tree(tree, rows), self.no_vector).to(torch.uint8)
 
         return by_rows(tree, ids)
 

@@ -47,7 +47,7 @@ class RelativeDepth(DistanceVectors):
         depths = tree.at_tokens(depth(tree))
 
         def ids(rows: slice) -> Tensor:
-            found = self.clipped(depths.unsqueeze(1) - depths[:, rows].unsqueeze(2))
-            return found.masked_fill(~in_one_tree(tree, rows), self.no_vector)
+            row_ids = self.clipped(depths.unsqueeze(1) - depths[:, rows].unsqueeze(2))
+            return row_ids.masked_fill(~in_one_tree(tree, rows), self.no_vector)
 
         return by_rows(tree, ids)

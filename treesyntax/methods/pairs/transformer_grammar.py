@@ -78,25 +78,25 @@ class TransformerGrammar(Injection):
 
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: 1 where the token sees the key."""
-        taken, composes = _stack(tree)
-        at = torch.arange(taken.shape[1], device=taken.device, dtype=torch.int32)
+        taken_by, composes = _stack(tree)
+        at = torch.arange(taken_by.shape[1], device=taken_by.device, dtype=torch.int32)
         roots = tree.at_tokens(root(tree))
 
         def ids(rows: slice) -> Tensor:
             query = at[rows].unsqueeze(1)
-            own, composing = taken.unsqueeze(1), composes[:, rows].unsqueeze(2)
+            key_taken_by, composing = taken_by.unsqueeze(1), composes[:, rows].unsqueeze(2)
             apart = _apart(roots[:, rows].unsqueeze(2), roots.unsqueeze(1))
-            return as_bytes(_sees(query, at, own, composing) & ~apart)
+            return as_bytes(_sees(query, at, key_taken_by, composing) & ~apart)
 
         return by_rows(tree, ids)
 
     def relation_of_pair(self, tree: TreeBatch) -> RelationOf:
         """:meth:`relation_ids` pair by pair, from three coordinates a token."""
-        (taken, composes), roots = _stack(tree), tree.at_tokens(root(tree))
+        (taken_by, composes), roots = _stack(tree), tree.at_tokens(root(tree))
 
         def relation(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
             apart = _apart(roots[b, i], roots[b, j])
-            return (_sees(i, j, taken[b, j], composes[b, i]) & ~apart).int()
+            return (_sees(i, j, taken_by[b, j], composes[b, i]) & ~apart).int()
 
         return relation
 
@@ -107,17 +107,17 @@ class TransformerGrammar(Injection):
         return table.masked_fill(~self.seen, torch.finfo(table.dtype).min)
 
 
-def _sees(query: Tensor, key: Tensor, taken: Tensor, composes: Tensor) -> Tensor:
+def _sees(query: Tensor, key: Tensor, taken_by: Tensor, composes: Tensor) -> Tensor:
     """Bool, of the shape to which all broadcast.
 
     Args:
         query: position of the query.
         key: position of the key.
-        taken: position of the token that takes the key off the stack.
+        taken_by: position of the token that takes the key off the stack.
         composes: whether the query composes.
     """
     # Who composes sees what it takes itself, all others what is taken later.
-    on_stack = (key < query) & (taken >= query) & ((taken == query) == composes)
+    on_stack = (key < query) & (taken_by >= query) & ((taken_by == query) == composes)
     return on_stack | (key == query)
 
 
@@ -143,10 +143,11 @@ def _stack(tree: TreeBatch) -> tuple[Tensor, Tensor]:
     # A constituent that no token closes ends at the first token after it.
     ends = torch.where(closed < width, closed, after.gather(1, last))
     parents_end = ends.gather(1, tree.parent.clamp(min=0)).masked_fill(tree.parent < 0, width)
-    own, above = tree.at_tokens(closed, width), tree.at_tokens(parents_end, width)
-    taken = torch.where(at < own, torch.minimum(own, above), above)
-    taken = torch.where(at > own, at, taken)  # second closing brackets are never put there
-    return taken.int(), (at == own) & closing
+    closed_at, above = tree.at_tokens(closed, width), tree.at_tokens(parents_end, width)
+    taken_by = torch.where(at < closed_at, torch.minimum(closed_at, above), above)
+    # Second closing brackets are never put there.
+    taken_by = torch.where(at > closed_at, at, taken_by)
+    return taken_by.int(), (at == closed_at) & closing
 
 
 def _first_token(tree: TreeBatch, position: Tensor) -> Tensor:

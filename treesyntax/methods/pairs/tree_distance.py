@@ -49,8 +49,8 @@ class TreeDistance(Injection):
 
         def ids(rows: slice) -> Tensor:
             lengths = path_lengths(tree, rows)
-            found = lengths.clamp(max=self.clip).masked_fill(lengths < 0, self.clip + 1)
-            return found.to(torch.uint8)
+            row_ids = lengths.clamp(max=self.clip).masked_fill(lengths < 0, self.clip + 1)
+            return row_ids.to(torch.uint8)
 
         return by_rows(tree, ids)
 

@@ -60,9 +60,9 @@ class UpDown(Injection):
             # length = up + down and depth_key - depth_query = down - up.
             lower = depths.unsqueeze(1) - depths[:, rows].unsqueeze(2)
             up, down = (lengths - lower) // 2, (lengths + lower) // 2
-            found = up.clamp(max=self.clip) * (self.clip + 1) + down.clamp(max=self.clip)
-            found = found.masked_fill(lengths < 0, self.no_path)
-            return found.to(torch.uint8 if self.no_path < 256 else torch.int16)
+            row_ids = up.clamp(max=self.clip) * (self.clip + 1) + down.clamp(max=self.clip)
+            row_ids = row_ids.masked_fill(lengths < 0, self.no_path)
+            return row_ids.to(torch.uint8 if self.no_path < 256 else torch.int16)
 
         return by_rows(tree, ids)
 

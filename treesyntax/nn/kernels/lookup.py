@@ -69,5 +69,5 @@ def clamped(table: Tensor, dtype: torch.dtype) -> Tensor:
     exp(20), the bias of a strength of 20, is beyond half precision. Sums of several tables stay
     in range as well.
     """
-    most = min(torch.finfo(one).max for one in (dtype, table.dtype)) / 16
+    most = min(torch.finfo(kind).max for kind in (dtype, table.dtype)) / 16
     return table.clamp(-most, most).to(dtype)

@@ -100,10 +100,10 @@ class _SmoothedLoss(torch.autograd.Function):
         gradient = torch.empty_like(logits) if ctx.needs_input_grad[0] else None
         sums = logits.new_zeros(2)
         for start in range(0, len(logits), rows):
-            part, right = logits[start : start + rows], target[start : start + rows, None]
+            tile, right = logits[start : start + rows], target[start : start + rows, None]
             counts = right.ne(ignored).to(logits.dtype)
-            chances = torch.empty_like(part) if gradient is None else gradient[start : start + rows]
-            loss, likelihood, _ = _tile_loss(part, right, smoothing, chances)
+            chances = torch.empty_like(tile) if gradient is None else gradient[start : start + rows]
+            loss, likelihood, _ = _tile_loss(tile, right, smoothing, chances)
             sums += torch.stack([(loss * counts).sum(), (likelihood * counts).sum()])
             if gradient is not None:
                 _tile_gradient(chances, right, smoothing)[right[:, 0] == ignored] = 0
@@ -145,20 +145,20 @@ class _ProjectedLoss(torch.autograd.Function):
             logits, chances = features.new_empty(tile), features.new_empty(tile)
             half = None if kind == features.dtype else features.new_empty(tile, dtype=kind)
             for start in range(0, len(tokens), rows):
-                part, wanted = tokens[start : start + rows], right[start : start + rows]
-                own, softmax = logits[: len(part)], chances[: len(part)]
-                product = own if half is None else half[: len(part)]
-                torch.mm(part, words.t(), out=product)
+                tile_tokens, tile_right = tokens[start : start + rows], right[start : start + rows]
+                tile_logits, softmax = logits[: len(tile_tokens)], chances[: len(tile_tokens)]
+                product = tile_logits if half is None else half[: len(tile_tokens)]
+                torch.mm(tile_tokens, words.t(), out=product)
                 if half is not None:
-                    own.copy_(product)
-                loss, likelihood, best = _tile_loss(own, wanted, smoothing, softmax)
+                    tile_logits.copy_(product)
+                loss, likelihood, best = _tile_loss(tile_logits, tile_right, smoothing, softmax)
                 sums += torch.stack([loss.sum(), likelihood.sum()])
-                hits += best.eq(wanted).sum()
+                hits += best.eq(tile_right).sum()
                 if learns:
-                    gradient = _tile_gradient(softmax, wanted, smoothing)
+                    gradient = _tile_gradient(softmax, tile_right, smoothing)
                     gradient = gradient if half is None else product.copy_(gradient)
                     of_tokens[start : start + rows] = gradient @ words
-                    of_words += gradient.t() @ part
+                    of_words += gradient.t() @ tile_tokens
         ctx.save_for_backward(counting, of_tokens, of_words)
         ctx.count = len(features)
         total, likelihoods = (of_all.clone() for of_all in sums.unbind())

@@ -58,9 +58,9 @@ def attend_with_table(
     table: Tensor | None,
     hidden: float,
     dropout: float = 0.0,
-    own: Tensor | None = None,
+    model_logits: Tensor | None = None,
 ) -> Tensor:
-    """``softmax(q·k / sqrt(d) + table[h, id] + own) v``.
+    """``softmax(q·k / sqrt(d) + table[h, id] + model_logits) v``.
 
     Args:
         q: [B, H, Q, d].
@@ -71,7 +71,7 @@ def attend_with_table(
         table: [H, R]; None for no bias by id.
         hidden: the bias of a key that must not be attended to.
         dropout: probability of dropping an attention weight.
-        own: logits that a model has of its own, [B or 1, H, Q, K].
+        model_logits: logits that a model has of its own, [B or 1, H, Q, K].
 
     Returns:
         [B, H, Q, d].
@@ -85,7 +85,7 @@ def attend_with_table(
         plan = for_all_layers(
             ids, mask, (*q.shape[:3], k.shape[2], size), lambda: _plan(q, k, mask, ids, size)
         )
-    return _TableAttention.apply(q, k, v, table, own, ids, mask, plan, hidden, dropout)
+    return _TableAttention.apply(q, k, v, table, model_logits, ids, mask, plan, hidden, dropout)
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: i
     index = []
     for row, ends in tiled:
         for band, seen_keys in ends:
-            place = _of_row(codes, row)[:, band, _grouped(seen_keys, group)].long().flatten(1)
-            index.append(place.unsqueeze(1).expand(len(q[row]), q.shape[1], -1))
+            positions = _of_row(codes, row)[:, band, _grouped(seen_keys, group)].long().flatten(1)
+            index.append(positions.unsqueeze(1).expand(len(q[row]), q.shape[1], -1))
     return _Plan(tiled, empty, None, group, slots, index)
 
 
@@ -254,7 +254,7 @@ class _Sentences:
         k: Tensor,
         v: Tensor,
         table: Tensor | None,
-        own: Tensor | None,
+        model_logits: Tensor | None,
         plan: _Plan,
         hidden: float,
     ) -> None:
@@ -262,13 +262,15 @@ class _Sentences:
         self.q, self.k, self.v = q[row], k[row].flatten(0, 1), v[row].flatten(0, 1)
         self.across_k, self.across_v = self.k.transpose(1, 2), self.v.transpose(1, 2)
         self.table = None if table is None else table.expand(len(self.q), -1, -1)
-        self.mask, self.own = (None if x is None else _of_row(x, row) for x in (plan.mask, own))
+        self.mask, self.model_logits = (
+            None if x is None else _of_row(x, row) for x in (plan.mask, model_logits)
+        )
         self.scale, self.shared = q.shape[3] ** -0.5, q.shape[1] // k.shape[1]
 
     def of_band(self, x: Tensor, band: slice) -> Tensor:
         """Rows of queries [b, H, Q, d] that meet the same keys, [b * G, H / G * q, d]."""
-        part = x[:, :, band]
-        return part.reshape(len(self.k), part.shape[2] * self.shared, x.shape[3])
+        queries = x[:, :, band]
+        return queries.reshape(len(self.k), queries.shape[2] * self.shared, x.shape[3])
 
     def write(self, x: Tensor, band: slice, by_row: Tensor, values: Tensor, scale: float) -> None:
         """Products of matrices to rows of queries, where they come from and go to as in :meth:`of_band`."""
@@ -294,8 +296,8 @@ class _Sentences:
         else:
             torch.gather(self.table, 2, index, out=self.plan.grouped(pairs, index))
             logits.baddbmm_(queries, known, alpha=self.scale)
-        if self.own is not None:
-            pairs.add_(self.own[:, :, band, keys])
+        if self.model_logits is not None:
+            pairs.add_(self.model_logits[:, :, band, keys])
         if self.mask is not None:
             pairs.masked_fill_(~self.mask[:, :, band, keys], self.hidden)
         return softmax(pairs) if band == WHOLE else torch.softmax(pairs, -1, out=pairs)
@@ -309,7 +311,7 @@ class _TableAttention(torch.autograd.Function):
         k: Tensor,
         v: Tensor,
         table: Tensor | None,
-        own: Tensor | None,
+        model_logits: Tensor | None,
         ids: Tensor | None,
         mask: Tensor | None,
         plan: _Plan | None,
@@ -327,10 +329,10 @@ class _TableAttention(torch.autograd.Function):
         # Heads beside each other, as the layer after it wants them.
         output = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
         stored, indices = [], iter(plan.index or ())
-        for row, parts in plan.tiles:
-            sentences = _Sentences(row, q, k, v, by_group, own, plan, hidden)
+        for row, areas in plan.tiles:
+            sentences = _Sentences(row, q, k, v, by_group, model_logits, plan, hidden)
             of_sentences = output[row]
-            for band, keys in parts:
+            for band, keys in areas:
                 queries = sentences.of_band(sentences.q, band)
                 weights = sentences.weights(queries, band, keys, next(indices, None), memory)
                 kept = drop(weights, dropout) if dropout else weights
@@ -340,13 +342,15 @@ class _TableAttention(torch.autograd.Function):
                     stored += [weights, kept] if dropout else [weights]
         index = plan.index or []
         ctx.indices = len(index)
-        ctx.save_for_backward(q, k, v, by_group, own, plan.empty, plan.mask, *index, *stored)
+        ctx.save_for_backward(
+            q, k, v, by_group, model_logits, plan.empty, plan.mask, *index, *stored
+        )
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, table, own, empty, mask, *rest = ctx.saved_tensors
+        q, k, v, table, model_logits, empty, mask, *rest = ctx.saved_tensors
         tiles, group, slots = ctx.layout
         plan = _Plan(tiles, empty, mask, group, slots, rest[: ctx.indices])
         stored, scale = iter(rest[ctx.indices :]), q.shape[3] ** -0.5
@@ -361,23 +365,23 @@ class _TableAttention(torch.autograd.Function):
         of_q = torch.empty_like(q)
         of_k, of_v = (torch.zeros_like(x) if several else x.new_empty(x.shape) for x in (k, v))
         total = None if table is None else torch.zeros_like(table)
-        of_own = torch.zeros_like(own) if ctx.needs_input_grad[4] else None
-        for row, parts in plan.tiles:
-            sentences = _Sentences(row, q, k, v, table, own, plan, ctx.hidden)
+        of_model_logits = torch.zeros_like(model_logits) if ctx.needs_input_grad[4] else None
+        for row, areas in plan.tiles:
+            sentences = _Sentences(row, q, k, v, table, model_logits, plan, ctx.hidden)
             to_q, to_k, to_v = of_q[row], of_k[row].flatten(0, 1), of_v[row].flatten(0, 1)
-            given_rows = gradient[row]
+            sentence_gradient = gradient[row]
             sums = None  # of each sentence apart: long sums in single precision are inexact
-            for band, keys in parts:
+            for band, keys in areas:
                 queries, index = sentences.of_band(sentences.q, band), next(indices, None)
                 if ctx.keeps:
                     weights = next(stored).to(q.dtype)
                 else:
                     weights = sentences.weights(queries, band, keys, index, memory[1])
                 kept = next(stored).to(q.dtype) if ctx.drops else weights
-                given = sentences.of_band(given_rows, band)
+                band_gradient = sentences.of_band(sentence_gradient, band)
                 pairs = _room(q, weights.shape, memory[0])
-                of_logits = pairs.view(*given.shape[:2], pairs.shape[3])
-                of_logits.baddbmm_(given, sentences.across_v[:, :, keys], beta=0)
+                of_logits = pairs.view(*band_gradient.shape[:2], pairs.shape[3])
+                of_logits.baddbmm_(band_gradient, sentences.across_v[:, :, keys], beta=0)
                 if not ctx.drops:
                     softmax_backward(pairs, weights, -1, q.dtype, grad_input=pairs)
                 else:
@@ -390,21 +394,21 @@ class _TableAttention(torch.autograd.Function):
                 add = {"beta": int(several)}
                 to_k[:, keys].baddbmm_(of_logits.transpose(1, 2), queries, **add, alpha=scale)
                 by_key = kept.view(of_logits.shape).transpose(1, 2)
-                to_v[:, keys].baddbmm_(by_key, given, **add)
+                to_v[:, keys].baddbmm_(by_key, band_gradient, **add)
                 if index is not None and total is not None:
                     if sums is None:
                         sums = total.new_zeros(*index.shape[:2], total.shape[1])
                     sums.scatter_add_(2, index, plan.grouped(pairs, index))
-                if of_own is not None:
-                    alike = pairs if len(of_own) > 1 else pairs.sum(0, keepdim=True)
-                    _of_row(of_own, row)[:, :, band, keys].add_(alike)
+                if of_model_logits is not None:
+                    alike = pairs if len(of_model_logits) > 1 else pairs.sum(0, keepdim=True)
+                    _of_row(of_model_logits, row)[:, :, band, keys].add_(alike)
             if sums is not None and total is not None:
                 total += sums.sum(0)
         of_table = None if total is None else plan.sums(total, ctx.size)
-        return of_q, of_k, of_v, of_table, of_own, None, None, None, None, None
+        return of_q, of_k, of_v, of_table, of_model_logits, None, None, None, None, None
 
 
-def _largest(parts: Tiles, q: Tensor) -> int:
+def _largest(sentences: Tiles, q: Tensor) -> int:
     """Weights of the largest tile of a sentence."""
-    ends = [(band, keys) for _, tiles in parts for band, keys in tiles]
+    ends = [(band, keys) for _, areas in sentences for band, keys in areas]
     return q.shape[1] * max((b.stop - b.start) * (k.stop - k.start) for b, k in ends)

@@ -95,9 +95,9 @@ class _Plan:
         return None if self.mask is None else ~_of(_of(self.mask, rows), heads, 1)
 
 
-def _of(x: Tensor, part: slice, dim: int = 0) -> Tensor:
+def _of(x: Tensor, span: slice, dim: int = 0) -> Tensor:
     """A part of a dimension, all of it where it is one for all."""
-    return x if x.shape[dim] == 1 else x.narrow(dim, part.start, part.stop - part.start)
+    return x if x.shape[dim] == 1 else x.narrow(dim, span.start, span.stop - span.start)
 
 
 def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, list[slice]]]:
@@ -121,9 +121,9 @@ class _Attention(torch.autograd.Function):
         output = q.new_empty(*q.shape[:3], v.shape[3])
         sums = [q.new_empty(*q.shape[:3], size) if size else None for size in plan.summed]
         tiles: list[Tensor] = []
-        for rows, parts in _tiles(shape):
+        for rows, head_slices in _tiles(shape):
             indices = plan.indices(rows, shape[1])
-            for heads in parts:
+            for heads in head_slices:
                 logits = q[rows, heads] @ k[rows, heads].transpose(2, 3)
                 for table, index in zip(tables, indices, strict=True):
                     if table is not None:
@@ -153,19 +153,19 @@ class _Attention(torch.autograd.Function):
         plan, tables, tiles = ctx.plan, rest[: ctx.count], iter(rest[ctx.count :])
         of_q, of_k, of_v = (torch.empty(x.shape, dtype=x.dtype) for x in (q, k, v))
         of_tables = [
-            torch.zeros_like(table) if table is not None and wanted else None
-            for table, wanted in zip(tables, ctx.needs_input_grad[4:], strict=True)
+            torch.zeros_like(table) if table is not None and needs_gradient else None
+            for table, needs_gradient in zip(tables, ctx.needs_input_grad[4:], strict=True)
         ]
         later = iter(of_sums)
         of_totals = [next(later) if size else None for size in plan.summed]
-        for rows, parts in _tiles((*q.shape[:3], k.shape[2])):
+        for rows, head_slices in _tiles((*q.shape[:3], k.shape[2])):
             indices = plan.indices(rows, q.shape[1])
-            for heads in parts:
+            for heads in head_slices:
                 weights = kept = next(tiles)
                 if plan.dropout:  # those that were dropped have a minus sign
                     weights, kept = weights.abs(), weights.clamp(min=0) / (1 - plan.dropout)
-                given = of_output[rows, heads]
-                of_logits = given @ v[rows, heads].transpose(2, 3)
+                of_tile = of_output[rows, heads]
+                of_logits = of_tile @ v[rows, heads].transpose(2, 3)
                 for total, index in zip(of_totals, indices, strict=True):
                     if total is not None:
                         of_logits += total[rows, heads].gather(3, index[:, : weights.shape[1]])
@@ -177,12 +177,12 @@ class _Attention(torch.autograd.Function):
                     of_logits.masked_fill_(empty, 0)
                 of_q[rows, heads] = of_logits @ k[rows, heads]
                 of_k[rows, heads] = of_logits.transpose(2, 3) @ q[rows, heads]
-                of_v[rows, heads] = kept.transpose(2, 3) @ given
+                of_v[rows, heads] = kept.transpose(2, 3) @ of_tile
                 for of_table, index in zip(of_tables, indices, strict=True):
                     if of_table is not None:
                         target = _of(_of(of_table, rows), heads, 1)
-                        found = _summed(of_logits, index[:, : weights.shape[1]], target.shape[3])
-                        target += found.sum_to_size(target.shape)
+                        by_id = _summed(of_logits, index[:, : weights.shape[1]], target.shape[3])
+                        target += by_id.sum_to_size(target.shape)
         return of_q, of_k, of_v, None, *of_tables
 
 
