@@ -93,8 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(args, "verbose", False):
             traceback.print_exc()
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        reason = f"{place}{error.strerror or error}; check free space and permissions"
+        prefix = f"{error.filename}: " if error.filename else ""
+        reason = f"{prefix}{error.strerror or error}; check free space and permissions"
     except MemoryError:
         reason = "out of memory"
     except RuntimeError as error:
