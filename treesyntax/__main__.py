@@ -81,9 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if stop.args:
             print(f"treesyntax {args.command}: interrupted; {stop}", file=sys.stderr)
             return 130
-        kept = "what is done is kept; to go on" if args.command in GOES_ON else "to begin again"
+        advice = "what is done is kept; to go on" if args.command in GOES_ON else "to begin again"
         again = shlex.join(["treesyntax", *arguments])
-        print(f"treesyntax {args.command}: interrupted; {kept}: {again}", file=sys.stderr)
+        print(f"treesyntax {args.command}: interrupted; {advice}: {again}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()

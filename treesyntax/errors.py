@@ -106,7 +106,7 @@ def unknown_name(what: str, name: str, names: Iterable[str], where: str = "") ->
         where: the flag or key with its colon, if the message should begin with it.
     """
     names = list(names)
-    longer = [other for other in names if other.endswith(f"_{name}")]
+    longer = [known_name for known_name in names if known_name.endswith(f"_{name}")]
     near = (longer or get_close_matches(name, names, n=1))[:1]
     hints = [f"did you mean {near[0]!r}?"] if near else []
     if not near or len(names) <= MANY:
