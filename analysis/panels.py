@@ -8,6 +8,6 @@ from treesyntax.analysis.paper.panels import analyse
 
 with script("panels", __doc__) as args:
     analyse(
-        args.places, args.kind, args.side, args.rows, args.seeds, args.layers, args.heads,
+        args.paths, args.kind, args.side, args.rows, args.seeds, args.layers, args.heads,
         args.limit, args.out,
     )  # fmt: skip

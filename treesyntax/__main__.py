@@ -81,9 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if stop.args:
             print(f"treesyntax {args.command}: interrupted; {stop}", file=sys.stderr)
             return 130
-        kept = "what is done is kept; to go on" if args.command in GOES_ON else "to begin again"
+        advice = "what is done is kept; to go on" if args.command in GOES_ON else "to begin again"
         again = shlex.join(["treesyntax", *arguments])
-        print(f"treesyntax {args.command}: interrupted; {kept}: {again}", file=sys.stderr)
+        print(f"treesyntax {args.command}: interrupted; {advice}: {again}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -93,8 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(args, "verbose", False):
             traceback.print_exc()
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        reason = f"{place}{error.strerror or error}; check free space and permissions"
+        prefix = f"{error.filename}: " if error.filename else ""
+        reason = f"{prefix}{error.strerror or error}; check free space and permissions"
     except MemoryError:
         reason = "out of memory"
     except RuntimeError as error:

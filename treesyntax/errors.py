@@ -56,8 +56,8 @@ class InputError(TreeSyntaxError):
         self.line = line
         self.cause = cause
         self.remedy = remedy
-        place = self.path if line is None else f"{self.path}:{line}"
-        super().__init__(f"{place}: {cause}" + (f"; {remedy}" if remedy else ""))
+        location = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{location}: {cause}" + (f"; {remedy}" if remedy else ""))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, int | None, str, str]]:
         # Worker processes raise this through a pool, which pickles it.
@@ -80,17 +80,17 @@ def need_package(
         newest_python: the newest Python that the package has a build for, None if it keeps up.
     """
     try:
-        found = find_spec(module)
+        spec = find_spec(module)
     except (ImportError, ValueError):
-        found = None
-    if found is None and newest_python is not None and sys.version_info[:2] > newest_python:
+        spec = None
+    if spec is None and newest_python is not None and sys.version_info[:2] > newest_python:
         newest, here = ".".join(map(str, newest_python)), sys.version_info
         raise OptionError(
             f"{purpose} needs {module}, which has no build for Python {here[0]}.{here[1]}; make an "
             f"environment of Python {newest} (python{newest} -m venv .venv), and there "
             f"pip install 'treesyntax[{extra}]'"
         )
-    if found is None:
+    if spec is None:
         raise OptionError(
             f"{purpose} needs {module}, which is not installed; pip install 'treesyntax[{extra}]'"
         )
@@ -106,10 +106,10 @@ def unknown_name(what: str, name: str, names: Iterable[str], where: str = "") ->
         where: the flag or key with its colon, if the message should begin with it.
     """
     names = list(names)
-    longer = [other for other in names if other.endswith(f"_{name}")]
+    longer = [known_name for known_name in names if known_name.endswith(f"_{name}")]
     near = (longer or get_close_matches(name, names, n=1))[:1]
     hints = [f"did you mean {near[0]!r}?"] if near else []
     if not near or len(names) <= MANY:
         hints.append(f"there are {', '.join(names)}")
-    place = f"{where} " if where else ""
-    return OptionError(f"{place}no {what} is named {name!r}; {' '.join(hints)}")
+    prefix = f"{where} " if where else ""
+    return OptionError(f"{prefix}no {what} is named {name!r}; {' '.join(hints)}")

@@ -23,12 +23,12 @@ class Remark(NamedTuple):
     """A kind of finding.
 
     Attributes:
-        found: what lines hold, such as ``traces (-NONE-)``.
+        content: what lines hold, such as ``traces (-NONE-)``.
         remedy: what was done about it, or what the user may do, in one clause.
-        verb: what stands between the lines and ``found``; for a number of them, then for a single one.
+        verb: what stands between the lines and ``content``; for a number of them, then for a single one.
     """
 
-    found: str
+    content: str
     remedy: str
     verb: tuple[str, str] = ("hold", "holds")
 
@@ -61,13 +61,13 @@ class Remarks:
     Attributes:
         line: the line that is read now.
         records: how many records were read: lines, trees or sentences.
-        found: what was found, by kind.
+        findings: what was found, by kind.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self.line = self.records = 0
-        self.found: dict[Remark, Finding] = {}
+        self.findings: dict[Remark, Finding] = {}
         self._last: dict[Remark, int] = {}
 
     def add(self, kind: Remark, count: int = 1) -> None:
@@ -79,11 +79,13 @@ class Remarks:
     def extend(self, other: Remarks) -> None:
         """Take over what was found in another part of the file."""
         self.records += other.records
-        for kind, finding in other.found.items():
+        for kind, finding in other.findings.items():
             self._add(kind, finding)
 
     def _add(self, kind: Remark, finding: Finding) -> None:
-        self.found[kind] = self.found[kind].joined(finding) if kind in self.found else finding
+        self.findings[kind] = (
+            self.findings[kind].joined(finding) if kind in self.findings else finding
+        )
 
     def texts(self, unit: str = "lines") -> list[str]:
         """A line for each kind: ``FILE:LINE: 3 of 40 lines hold X, 5 in all; REMEDY``."""
@@ -91,7 +93,7 @@ class Remarks:
 
     def to_json(self, unit: str = "lines") -> list[dict[str, Any]]:
         """Each kind as plain values, in order of the first line."""
-        ordered = sorted(self.found.items(), key=lambda pair: pair[1].first)
+        ordered = sorted(self.findings.items(), key=lambda pair: pair[1].first)
         return [
             {"file": self.path, "line": finding.first, "lines": finding.lines, "count": finding.times,
              "of": self.records, "text": self._text(kind, finding, unit)}
@@ -100,7 +102,7 @@ class Remarks:
 
     def _text(self, kind: Remark, finding: Finding, unit: str) -> str:
         verb = kind.verb[finding.lines == 1]
-        share = f"{finding.lines:,} of {self.records:,} {unit} {verb} {kind.found}"
+        share = f"{finding.lines:,} of {self.records:,} {unit} {verb} {kind.content}"
         in_all = f", {finding.times:,} in all" if finding.times > finding.lines else ""
         return f"{self.path}:{finding.first}: {share}{in_all}; {kind.remedy}"
 

@@ -119,18 +119,18 @@ def closure(
     """
     passed_over = tuple(str(path) for path in without)
     modules: dict[str, Path | None] = {}
-    found: set[Path] = set()
-    waiting = [other for file in files if file.is_file() for other in (file, *_around(file))]
+    reached: set[Path] = set()
+    waiting = [path for file in files if file.is_file() for path in (file, *_around(file))]
     while waiting:
         file = waiting.pop()
         text = str(file)
-        if file in found or any(
-            text == other or text.startswith(f"{other}/") for other in passed_over
+        if file in reached or any(
+            text == path or text.startswith(f"{path}/") for path in passed_over
         ):
             continue
-        found.add(file)
-        waiting += (other for other in _neighbours(file, roots, modules) if other not in found)
-    return found
+        reached.add(file)
+        waiting += (path for path in _neighbours(file, roots, modules) if path not in reached)
+    return reached
 
 
 def digest_of(files: Iterable[Path]) -> str:

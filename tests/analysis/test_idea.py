@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.analysis.idea import draw_idea, places
+from treesyntax.analysis.idea import draw_idea, node_coordinates
 from treesyntax.trees.formats import parse_tree
 
 TREE = parse_tree("(S (NP the cat) (VP sees (NP it)))", "ptb")
 
 
 def test_a_parent_stands_above_the_middle_of_its_children():
-    found = dict(zip(TREE.labels, places(TREE).tolist(), strict=True))
+    found = dict(zip(TREE.labels, node_coordinates(TREE).tolist(), strict=True))
     assert found["the"] == [0, -2]
     assert found["it"] == [3, -3]
     assert found["VP"] == [2.5, -1]

@@ -40,7 +40,7 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, quoting, end,
         found = [columns for _, columns in read_table(path)]
     quoted = quoting == csv.QUOTE_ALL or any(set('"\t\n') & set("".join(row)) for row in rows)
     assert found == rows
-    assert bool(remarks.found) == bool(quoted and rows)
+    assert bool(remarks.findings) == bool(quoted and rows)
 
 
 def test_excel_quotes_fields_with_commas(tmp_path):
@@ -49,19 +49,19 @@ def test_excel_quotes_fields_with_commas(tmp_path):
         (1, ['what is "up", doc', "answer(exclude(all, x))"]),
         (2, ["who ran", "answer(x)"]),
     ]
-    assert [(kind, *finding) for kind, finding in remarks.found.items()] == [(QUOTED, 1, 2, 1)]
+    assert [(kind, *finding) for kind, finding in remarks.findings.items()] == [(QUOTED, 1, 2, 1)]
 
 
 def test_line_ends_in_fields_keep_the_numbers_of_lines(tmp_path):
     rows, remarks = read(tmp_path / "t.tsv", '"a\nb"\tc\nd\te\n')
     assert rows == [(1, ["a\nb", "c"]), (3, ["d", "e"])]
-    assert list(remarks.found) == [QUOTED]
+    assert list(remarks.findings) == [QUOTED]
 
 
 def test_tabs_in_fields_are_counted_as_quoted(tmp_path):
     rows, remarks = read(tmp_path / "t.tsv", '"a\tb"\tc\nd\t"e ""f"""\n')
     assert rows == [(1, ["a\tb", "c"]), (2, ["d", 'e "f"'])]
-    assert [(found.lines, found.times) for found in remarks.found.values()] == [(2, 2)]
+    assert [(found.lines, found.times) for found in remarks.findings.values()] == [(2, 2)]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_tabs_in_fields_are_counted_as_quoted(tmp_path):
 def test_quotes_written_by_hand_are_text(tmp_path, text, remarked):
     rows, remarks = read(tmp_path / "t.tsv", text)
     assert [columns for _, columns in rows] == [line.split("\t") for line in text.splitlines()]
-    assert list(remarks.found) == [KEPT] * remarked
+    assert list(remarks.findings) == [KEPT] * remarked
 
 
 def test_pairs_of_excel_are_read_by_new_and_generate(tmp_path, capsys, monkeypatch):

@@ -117,7 +117,7 @@ ARGUMENTS: dict[str, Argument] = {
         _OUT,
     ),
     "panels": _all(
-        _argument("places", metavar="PLACE", type=Path, nargs="+", help="folders of studies, or JSON files of analyses"),
+        _argument("paths", metavar="PLACE", type=Path, nargs="+", help="folders of studies, or JSON files of analyses"),
         _argument("--kind", choices=PANELS, default=PANELS[0], help="what to draw (default %(default)s)"),
         _SIDE,
         _argument("--rows", nargs="+", default=[], metavar="ROW", help="rows of the studies (default all)"),

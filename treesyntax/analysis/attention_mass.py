@@ -81,14 +81,14 @@ def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list
         tokens: LongTensor [B, T].
         tree: the trees over these tokens.
     """
-    found: list[Tensor] = []
+    weights: list[Tensor] = []
 
-    def record(module: Attention, given: Asked) -> None:
-        query, memory, mask, terms, node_map = given
+    def record(module: Attention, inputs: Asked) -> None:
+        query, memory, mask, terms, node_map = inputs
         heads = memory.keys.shape[1]
         unmapped = module.q_proj(query).unflatten(2, (heads, -1)).transpose(1, 2)
         q = unmapped if node_map is None else node_map(unmapped)
-        found.append(pair_weights(q, memory.keys, mask, terms, unmapped))
+        weights.append(pair_weights(q, memory.keys, mask, terms, unmapped))
 
     # A ModuleList is not generic: mypy knows its layers as modules only.
     hooks = [
@@ -100,7 +100,7 @@ def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list
     finally:
         for hook in hooks:
             hook.remove()
-    return found
+    return weights
 
 
 def relation_sums(weights: Tensor, tree: TreeBatch) -> Tensor:
@@ -131,11 +131,11 @@ def compute_attention_mass(
     return AttentionMass((mass / queries).numpy(), (chance / queries).numpy()[0], queries, count)
 
 
-def draw_attention_mass(found: AttentionMass) -> Figure:
+def draw_attention_mass(attention: AttentionMass) -> Figure:
     """Mass, a panel a layer; the last row is the chance level."""
-    layers, heads, relations = found.mass.shape
-    chance = np.broadcast_to(found.chance, (layers, 1, relations))
-    shares = np.concatenate([found.mass, chance], axis=1)
+    layers, heads, relations = attention.mass.shape
+    chance = np.broadcast_to(attention.chance, (layers, 1, relations))
+    shares = np.concatenate([attention.mass, chance], axis=1)
     figure = head_panels(
         shares,
         [name.replace("_", " ") for name in COLUMNS],
@@ -148,12 +148,12 @@ def draw_attention_mass(found: AttentionMass) -> Figure:
     return figure
 
 
-def draw_against_chance(found: AttentionMass) -> Figure:
+def draw_against_chance(attention: AttentionMass) -> Figure:
     """log2(mass / chance), a panel a layer; hatched where a relation never occurs."""
     return head_panels(
-        found.doublings.clip(-MOST_DOUBLINGS, MOST_DOUBLINGS),
+        attention.doublings.clip(-MOST_DOUBLINGS, MOST_DOUBLINGS),
         [name.replace("_", " ") for name in COLUMNS],
-        [str(head + 1) for head in range(found.mass.shape[1])],
+        [str(head + 1) for head in range(attention.mass.shape[1])],
         (DIVERGING, -MOST_DOUBLINGS, MOST_DOUBLINGS),
         ("relation of query to key", "log2(attention / chance)"),
     )
@@ -181,28 +181,28 @@ def read_attention_mass(checkpoint: Path, data: Path, subset: str, limit: int) -
     numbers = range(min(limit, len(sentences)))
     chosen = (sentences[index] for index in tracked(numbers, "sentences"))
     longest = encoder.settings.max_positions
-    found = compute_attention_mass(
+    attention = compute_attention_mass(
         encoder, (sentence for sentence in chosen if sentence.tokens.shape[1] <= longest)
     )
-    if not np.isfinite(found.mass).all():
+    if not np.isfinite(attention.mass).all():
         raise InputError(checkpoint, None, "its attention weights are not numbers (NaN)")
-    return found
+    return attention
 
 
 def analyse(checkpoint: Path, data: Path, subset: str, limit: int, out: Path) -> None:
     """Draw the attention of one checkpoint, and write the numbers."""
-    found = read_attention_mass(checkpoint, data, subset, limit)
-    write_figure(draw_attention_mass(found), out, NAME)
-    write_figure(draw_against_chance(found), out, f"{NAME}_against_chance")
+    attention = read_attention_mass(checkpoint, data, subset, limit)
+    write_figure(draw_attention_mass(attention), out, NAME)
+    write_figure(draw_against_chance(attention), out, f"{NAME}_against_chance")
     numbers = {
         "checkpoint": str(checkpoint),
         "data": str(find_prefix(data, subset, "source")),
-        "sentences": found.sentences,
-        "queries": found.queries,
+        "sentences": attention.sentences,
+        "queries": attention.queries,
         "relations": list(COLUMNS),
         "shape": ["layer", "head", "relation"],
-        "mass": found.mass,
-        "chance": found.chance,
-        "log2_mass_over_chance": found.doublings,
+        "mass": attention.mass,
+        "chance": attention.chance,
+        "log2_mass_over_chance": attention.doublings,
     }
     write_numbers(numbers, out, NAME)

@@ -46,20 +46,22 @@ def write_analyses(analyses: Iterable[Analysis], folder: Path) -> None:
     _check_replaceable(folder)
     drawn, absent = [], []
     with atomic_folder(folder) as staged:
-        for one in tracked([*analyses], "analyses"):
-            entry = {"name": one.name, "side": one.side}
-            place = staged / one.side
-            place.mkdir(exist_ok=True)
-            before = set(place.iterdir())
+        for analysis in tracked([*analyses], "analyses"):
+            entry = {"name": analysis.name, "side": analysis.side}
+            side_folder = staged / analysis.side
+            side_folder.mkdir(exist_ok=True)
+            before = set(side_folder.iterdir())
             try:
-                one.work(place)
+                analysis.work(side_folder)
             except Exception as error:  # the others and the study go on, whatever it is
-                for file in set(place.iterdir()) - before:
+                for file in set(side_folder.iterdir()) - before:
                     file.unlink()
                 absent.append({**entry, "why": _reason(error)})
-                print(f"{one.name}: not drawn: {absent[-1]['why']}", file=sys.stderr)
+                print(f"{analysis.name}: not drawn: {absent[-1]['why']}", file=sys.stderr)
                 continue
-            new = sorted(str(file.relative_to(staged)) for file in set(place.iterdir()) - before)
+            new = sorted(
+                str(file.relative_to(staged)) for file in set(side_folder.iterdir()) - before
+            )
             figures = [name for name in new if name.endswith(".svg")]
             numbers = [name for name in new if name.endswith(NUMBERS)]
             drawn.append({**entry, "figures": figures, "numbers": numbers})
@@ -70,9 +72,12 @@ def _check_replaceable(folder: Path) -> None:
     """Refuse to replace a folder with files of others in it."""
     listed = read_object(folder / f"{LIST}.json")
     entries = [*listed.get("drawn", ()), *listed.get("absent", ())]
-    own = (f"{LIST}.json", *(str(entry["name"]) for entry in entries if isinstance(entry, dict)))
+    known_names = (
+        f"{LIST}.json",
+        *(str(entry["name"]) for entry in entries if isinstance(entry, dict)),
+    )
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path.name not in SIDES and not (listed and path.name.startswith(own)):
+        if path.name not in SIDES and not (listed and path.name.startswith(known_names)):
             cause = f"holds {path.name}, which would be deleted"
             raise InputError(folder, None, cause, "name a new folder")
 

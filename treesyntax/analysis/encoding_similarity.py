@@ -80,7 +80,7 @@ def weighted(stacks: Tensor, weights: Tensor) -> Tensor:
 
 def cosines(first: Tensor, second: Tensor) -> NDArray[np.float64]:
     """[M, N] of rows [M, D] and [N, D]; NaN where one of them is zero."""
-    units = [part.double() / part.double().norm(dim=1, keepdim=True) for part in (first, second)]
+    units = [rows.double() / rows.double().norm(dim=1, keepdim=True) for rows in (first, second)]
     return (units[0] @ units[1].T).numpy()
 
 
@@ -116,20 +116,20 @@ def compute_learned_p(method: StackEncoding) -> NDArray[np.float64]:
     return torch.tanh(method.raw.detach().double()).numpy()
 
 
-def draw_similarity(found: Cosines, names: Sequence[str], rows: str) -> Figure:
+def draw_similarity(matrices: Cosines, names: Sequence[str], rows: str) -> Figure:
     """A heat map for each matrix, all on one scale.
 
     Args:
-        found: the matrices.
+        matrices: one a panel, by title.
         names: of the nodes.
         rows: what the vertical axis shows.
     """
     side = min(max(0.14 * len(names), 2.2), 9.0)
     figure, axes = panel_grid(
-        len(found), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
+        len(matrices), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
     )
-    low = min(float(np.nanmin(matrix, initial=0)) for matrix in found.values())
-    for panel, (name, matrix) in zip(axes.flat, found.items(), strict=False):
+    low = min(float(np.nanmin(matrix, initial=0)) for matrix in matrices.values())
+    for panel, (name, matrix) in zip(axes.flat, matrices.items(), strict=False):
         image = heat_map(panel, matrix, (SEQUENTIAL, low, 1.0))
         panel.set_title(name)
         name_ticks(panel, names)

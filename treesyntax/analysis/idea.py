@@ -69,42 +69,42 @@ def draw_idea(tree: Tree) -> Figure:
     return figure
 
 
-def places(tree: Tree) -> NDArray[np.float64]:
+def node_coordinates(tree: Tree) -> NDArray[np.float64]:
     """[N, 2]: leaves side by side, a parent above the middle of its children."""
-    found = np.zeros((len(tree), 2))
+    coordinates = np.zeros((len(tree), 2))
     leaf_at = {leaf: float(index) for index, leaf in enumerate(tree.leaves)}
     children = tree.children()
     for node in reversed(range(len(tree))):  # children come after their parent
-        across = [found[child, 0] for child in children[node]]
-        found[node, 0] = leaf_at[node] if not across else (across[0] + across[-1]) / 2
-    found[:, 1] = -np.asarray(tree.depths)
-    return found
+        across = [coordinates[child, 0] for child in children[node]]
+        coordinates[node, 0] = leaf_at[node] if not across else (across[0] + across[-1]) / 2
+    coordinates[:, 1] = -np.asarray(tree.depths)
+    return coordinates
 
 
 def draw_tree(axes: Axes, tree: Tree, title: str, known: int | None = None) -> None:
     """All nodes, or the first ``known``, the slot that is filled next, and the others faint."""
     known = len(tree) if known is None else known
-    at = places(tree)
+    coordinates = node_coordinates(tree)
     for node, parent in enumerate(tree.parents.tolist()):
         color = INK if node < known else FAINT
         if parent >= 0:
-            axes.plot(*at[[parent, node]].T, color=color, linewidth=1, zorder=1)
+            axes.plot(*coordinates[[parent, node]].T, color=color, linewidth=1, zorder=1)
     for node, label in enumerate(tree.labels):
         color = INK if node < known else NEXT if node == known else FAINT
-        shown, (x, y) = label if node != known else "?", at[node].tolist()
+        shown, (x, y) = label if node != known else "?", coordinates[node].tolist()
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": color}
         axes.text(x, y, shown, ha="center", va="center", color=color, bbox=box, fontsize=10)
         axes.text(x + 0.3, y + 0.22, str(node), color=color, fontsize=7, zorder=3)
-    axes.set_xlim(at[:, 0].min() - 0.6, at[:, 0].max() + 0.7)
-    axes.set_ylim(at[:, 1].min() - 0.5, 0.6)
+    axes.set_xlim(coordinates[:, 0].min() - 0.6, coordinates[:, 0].max() + 0.7)
+    axes.set_ylim(coordinates[:, 1].min() - 0.5, 0.6)
     _plain(axes, title)
 
 
 def _draw_brackets(axes: Axes, tree: Tree) -> None:
     tokens = bracketed(tree)
     half = -(-len(tokens) // 2)
-    for row, part in enumerate((tokens[:half], tokens[half:])):
-        for column, token in enumerate(part):
+    for row, line in enumerate((tokens[:half], tokens[half:])):
+        for column, token in enumerate(line):
             box = {"boxstyle": "round,pad=0.25", "facecolor": "#eeeeee", "edgecolor": "none"}
             axes.text(column, -row, token, ha="center", va="center", fontsize=9, bbox=box)
     axes.set_xlim(-0.7, half - 0.3)

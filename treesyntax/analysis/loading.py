@@ -23,8 +23,8 @@ NO_PARAMETERS = ("embed_positions._float_tensor",)
 
 def model_flags(state: Mapping[str, Any]) -> Namespace:
     """The flags of the training's model, as one of fairseq's two forms of a checkpoint holds them."""
-    found = state["cfg"]["model"]
-    return Namespace(**found) if isinstance(found, dict) else found
+    flags = state["cfg"]["model"]
+    return Namespace(**flags) if isinstance(flags, dict) else flags
 
 
 def model_config(state: Mapping[str, Any], path: Path, side: str) -> TransformerConfig:
@@ -120,8 +120,8 @@ def build_methods(state: Mapping[str, Any], path: Path, side: str) -> Compositio
 
 def _part_of(state: Mapping[str, Any], prefix: str) -> dict[str, Tensor]:
     names = (name for name in state["model"] if name.startswith(prefix))
-    part = {name.removeprefix(prefix): state["model"][name] for name in names}
-    return {name: tensor for name, tensor in part.items() if name not in NO_PARAMETERS}
+    tensors = {name.removeprefix(prefix): state["model"][name] for name in names}
+    return {name: tensor for name, tensor in tensors.items() if name not in NO_PARAMETERS}
 
 
 def _load(module: nn.Module, tensors: dict[str, Tensor], path: Path, what: str) -> None:

@@ -87,13 +87,13 @@ def table_rows(strengths: Strengths) -> list[list[str]]:
     """A line a head, then one a layer and one for all; see `HEADER`."""
     values = strengths.values
     layers, heads = values.shape[:2]
-    places = [
+    blocks = [
         (str(layer + 1), str(head + 1), values[layer, head])
         for layer, head in np.ndindex(layers, heads)
     ]
-    places += [(str(layer + 1), "all", values[layer]) for layer in range(layers) if heads > 1]
-    places += [("all", "all", values)] if layers > 1 else []
-    return [[layer, head, *_extremes(block, strengths.relations)] for layer, head, block in places]
+    blocks += [(str(layer + 1), "all", values[layer]) for layer in range(layers) if heads > 1]
+    blocks += [("all", "all", values)] if layers > 1 else []
+    return [[layer, head, *_extremes(block, strengths.relations)] for layer, head, block in blocks]
 
 
 def _extremes(block: NDArray[np.float64], relations: tuple[str, ...]) -> list[str]:

@@ -59,7 +59,7 @@ def describe(vectors: NDArray[np.float64]) -> RelativeTable:
 
 def compute_tables(methods: Composition) -> dict[str, RelativeTable]:
     """All tables of clipped distances by name, such as ``relative_depth_keys``."""
-    found = {}
+    tables = {}
     for name, method in methods.items():
         if not isinstance(method, DistanceVectors):
             continue
@@ -68,8 +68,8 @@ def compute_tables(methods: Composition) -> dict[str, RelativeTable]:
             if table is not None:
                 values = table.detach().double()
                 values = values if values.dim() == 4 else values.unsqueeze(1)
-                found[f"{name}_{side}"] = describe(values.numpy())
-    return found
+                tables[f"{name}_{side}"] = describe(values.numpy())
+    return tables
 
 
 def draw_table(table: RelativeTable, title: str) -> Figure:

@@ -48,11 +48,11 @@ def find_trees(data: Path, others: Sequence[Path]) -> Path:
         data: the run's own; comes first.
         others: the other data of a study.
     """
-    own = find_prefix(data, SUBSET, "source")
+    run_prefix = find_prefix(data, SUBSET, "source")
     for folder in (data, *others):
         prefix = find_prefix(folder, SUBSET, "source")
         has_trees = prefix.with_name(f"{prefix.name}.tree").exists()
-        if has_trees and _content(prefix) == _content(own):
+        if has_trees and _content(prefix) == _content(run_prefix):
             return folder
     raise OptionError(
         "the source of its data has no trees"

@@ -65,27 +65,27 @@ def compute_sentence_masks(method: RelationMask, sentence: AnalysedSentence) -> 
     return SentenceMasks(summed.numpy(), sentence.symbols, tuple(depths), method.form)
 
 
-def draw_sentence_masks(found: SentenceMasks) -> Figure:
+def draw_sentence_masks(masks: SentenceMasks) -> Figure:
     """Layers down, heads across, all on one scale that is symmetric around 0."""
-    layers, heads, tokens, _ = found.summed.shape
+    layers, heads, tokens, _ = masks.summed.shape
     side = min(max(0.16 * tokens, 1.6), 6.0)
     size = (side * heads + 2, side * layers + 1.2)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(layers, heads, squeeze=False, sharex=True, sharey=True)
-    limit = float(np.abs(found.summed).max()) or 1.0
+    limit = float(np.abs(masks.summed).max()) or 1.0
     for (layer, head), panel in np.ndenumerate(axes):
-        image = heat_map(panel, found.summed[layer, head], (DIVERGING, -limit, limit))
+        image = heat_map(panel, masks.summed[layer, head], (DIVERGING, -limit, limit))
         panel.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8)
         panel.tick_params(labelsize=7)
-    levels = zip(found.symbols, found.depths, strict=True)
+    levels = zip(masks.symbols, masks.depths, strict=True)
     names = ["·" * min(max(level, 0), MOST_DOTS) + symbol for symbol, level in levels]
     for panel in axes[-1]:
-        name_ticks(panel, found.symbols)
+        name_ticks(panel, masks.symbols)
         panel.set_xlabel("key")
     for panel in axes[:, 0]:
         panel.set_yticks(range(tokens), names)
         panel.set_ylabel("query")
-    colour_bar(figure, image, axes, f"summed mask ({EFFECT[found.form]})")
+    colour_bar(figure, image, axes, f"summed mask ({EFFECT[masks.form]})")
     return figure
 
 
@@ -110,16 +110,16 @@ def read_sentence_masks(checkpoint: Path, data: Path, subset: str, sentence: int
 
 def analyse(checkpoint: Path, data: Path, subset: str, sentence: int, out: Path) -> None:
     """Draw the masks of one sentence, and write the numbers."""
-    found = read_sentence_masks(checkpoint, data, subset, sentence)
-    write_figure(draw_sentence_masks(found), out, NAME)
+    masks = read_sentence_masks(checkpoint, data, subset, sentence)
+    write_figure(draw_sentence_masks(masks), out, NAME)
     numbers = {
         "checkpoint": str(checkpoint),
         "data": str(find_prefix(data, subset, "source")),
         "sentence": sentence,
-        "tokens": list(found.symbols),
-        "depths": list(found.depths),
-        "form": found.form,
+        "tokens": list(masks.symbols),
+        "depths": list(masks.depths),
+        "form": masks.form,
         "shape": ["layer", "head", "query", "key"],
-        "summed": found.summed,
+        "summed": masks.summed,
     }
     write_numbers(numbers, out, NAME)

@@ -109,8 +109,8 @@ def _check_record(
     labels = folder / labels_file(language)
     if "labels" in trained and labels.is_file():
         here["labels"] = _digest_of(read_dictionary(labels).symbols)
-    for field, found in here.items():
-        if found is not None and trained.get(field, found) != found:
+    for field, value in here.items():
+        if value is not None and trained.get(field, value) != value:
             what = {"labels": "dictionary of labels", "view": "linearization"}.get(field, field)
             raise InputError(folder, None, f"has another source {what} than the model", REMEDY)
 

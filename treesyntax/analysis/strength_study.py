@@ -124,24 +124,24 @@ def read_rows(folder: Path, baseline: str | None, metric: str) -> list[StrengthR
     if not results:
         raise InputError(path, None, "holds no results", "give the folder of a study that has run")
     runs = {(result.method, str(result.seed)) for result in results}
-    found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    strengths_by_side: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for file in sorted(folder.glob(STRENGTHS)):
         method, seed = row_of_run(file.parts[-4])
         if (method, seed) not in runs:
             continue
-        found.setdefault((method, file.parts[-2]), []).append(_read_strengths(file))
-    if not found:
+        strengths_by_side.setdefault((method, file.parts[-2]), []).append(_read_strengths(file))
+    if not strengths_by_side:
         raise InputError(
             folder, None, f"has no {STRENGTHS}", "give a study with a method of relation_mask"
         )
-    methods = list(dict.fromkeys(method for method, _ in found))
+    methods = list(dict.fromkeys(method for method, _ in strengths_by_side))
     baselines = (
         dict.fromkeys(methods, baseline) if baseline else _baselines(folder, recipe, methods)
     )
     _check_scored(path, results, [*baselines.values(), *baselines], metric)
     return [
         compute_row(strengths, results, (method, side), baselines[method], metric)
-        for (method, side), strengths in found.items()
+        for (method, side), strengths in strengths_by_side.items()
         if method in baselines
     ]
 
@@ -150,15 +150,15 @@ def _baselines(folder: Path, recipe: Recipe, methods: Sequence[str]) -> dict[str
     """The baseline of each method in the study's recipe; a method without one is left out."""
     rows = [row for row in recipe.methods if row.name in methods]
     pairs = {row.name: recipe.baseline_of(row) for row in rows}
-    found = {name: row.name for name, row in pairs.items() if row is not None}
-    if not found:
+    baselines = {name: row.name for name, row in pairs.items() if row is not None}
+    if not baselines:
         raise InputError(
             folder,
             None,
             "has no baseline for its methods with masks",
             "give another with --baseline",
         )
-    return found
+    return baselines
 
 
 def _check_scored(path: Path, results: Sequence[Result], names: Sequence[str], metric: str) -> None:
@@ -195,19 +195,19 @@ def draw_rows(rows: Sequence[StrengthRow], metric: str) -> Figure:
     ordered = sorted(rows, key=lambda row: row.spread)
     figure = Figure(figsize=(8, 0.45 * len(ordered) + 1.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
-    places = range(len(ordered))
+    heights = range(len(ordered))
     lows, highs = [row.minimum for row in ordered], [row.maximum for row in ordered]
     gains = [row.gain for row in ordered]
-    left.hlines(places, lows, highs, color="0.6", linewidth=2, zorder=1)
-    left.plot(lows, places, "o", color=BLUE, label="smallest")
-    left.plot(highs, places, "D", color=ORANGE, label="largest")
-    right.hlines(places, 0, gains, color="0.6", linewidth=2, zorder=1)
-    right.plot(gains, places, "s", color=BLUE)
+    left.hlines(heights, lows, highs, color="0.6", linewidth=2, zorder=1)
+    left.plot(lows, heights, "o", color=BLUE, label="smallest")
+    left.plot(highs, heights, "D", color=ORANGE, label="largest")
+    right.hlines(heights, 0, gains, color="0.6", linewidth=2, zorder=1)
+    right.plot(gains, heights, "s", color=BLUE)
     for panel in (left, right):
         panel.axvline(0, color="0.4", linewidth=0.8)
         panel.xaxis.set_major_locator(MaxNLocator(4))
     several = len({row.task for row in ordered}) < len(ordered)
-    left.set_yticks(places, [_name(row, several) for row in ordered])
+    left.set_yticks(heights, [_name(row, several) for row in ordered])
     left.set_ylim(-0.6, len(ordered) - 0.4)
     left.set_ylabel("task")
     left.set_xlabel("strength s")

@@ -49,27 +49,29 @@ def _take_run(args: argparse.Namespace) -> None:
     from treesyntax.commands.average import find_checkpoints
     from treesyntax.study.trained import find_trained, study_of
 
-    given = vars(args)
-    name = "checkpoint" if "checkpoint" in given else "checkpoints"
-    places = [given[name]] if isinstance(given.get(name), Path) else given.get(name, [])
-    needs_data = "data" in given and not given.get("data") and args.analysis in DATA_OF_RUN
-    for place in places[:1]:
-        best = (place / "checkpoint_best.pt").is_file() and name != "checkpoint"
-        direct = place.is_file() or best
+    options = vars(args)
+    name = "checkpoint" if "checkpoint" in options else "checkpoints"
+    paths = [options[name]] if isinstance(options.get(name), Path) else options.get(name, [])
+    needs_data = "data" in options and not options.get("data") and args.analysis in DATA_OF_RUN
+    for path in paths[:1]:
+        best = (path / "checkpoint_best.pt").is_file() and name != "checkpoint"
+        direct = path.is_file() or best
         if direct and not needs_data:
             return
-        if direct and study_of(place) is None:
-            raise OptionError(f"DATA is missing: what the model of {place} was trained on")
-        trained = find_trained(place, lambda plan, row: plan.recipe.baseline_of(row) is not None)
+        if direct and study_of(path) is None:
+            raise OptionError(f"DATA is missing: what the model of {path} was trained on")
+        trained = find_trained(path, lambda plan, row: plan.recipe.baseline_of(row) is not None)
         if needs_data:
-            given["data"] = trained.data
+            options["data"] = trained.data
         if direct:
             return
         if trained.why:
             print(f"{trained.folder} is analysed ({trained.why})", file=sys.stderr)
         if name == "checkpoint":
-            given[name] = trained.checkpoint
+            options[name] = trained.checkpoint
         elif args.analysis == "run":
-            given.update(checkpoints=trained.checkpoints, tested=args.tested or trained.checkpoint)
+            options.update(
+                checkpoints=trained.checkpoints, tested=args.tested or trained.checkpoint
+            )
         else:
-            given[name] = find_checkpoints(trained.checkpoints)
+            options[name] = find_checkpoints(trained.checkpoints)

@@ -81,9 +81,9 @@ def find_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a folder that have their update in their name, else their epoch; sorted."""
     for pattern in (BY_UPDATE, BY_EPOCH):
         named = [(path, pattern.fullmatch(path.name)) for path in folder.glob("checkpoint*.pt")]
-        found = sorted((int(match[1]), path) for path, match in named if match)
-        if found:
-            return [path for _, path in found]
+        numbered = sorted((int(match[1]), path) for path, match in named if match)
+        if numbered:
+            return [path for _, path in numbered]
     raise InputError(
         folder,
         None,

@@ -140,11 +140,11 @@ def _numbers(add: Add, of: str, splits: Sequence[str] = SPLITS) -> None:
         )
 
 
-def _seed_and_small_train(add: Add, taken: str = "the first N training examples") -> None:
+def _seed_and_small_train(add: Add, examples: str = "the first N training examples") -> None:
     add("--seed", type=int, default=1, help="0, 1, 2, … (default 1)")
     add(
         "--small-train", type=int, nargs="+", default=[], metavar="N",
-        help=f"also write train.N.SUFFIX for each N, with {taken}: nested sets beside one valid and test",
+        help=f"also write train.N.SUFFIX for each N, with {examples}: nested sets beside one valid and test",
     )  # fmt: skip
 
 

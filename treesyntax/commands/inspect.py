@@ -82,17 +82,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _folders(place: Path) -> list[Path]:
+def _folders(folder: Path) -> list[Path]:
     """The folders of prepared data of a study or a run; a folder of such data itself."""
     from treesyntax.study.trained import prepared_folders, studies_here, study_of
 
-    if study_of(place) is not None:
-        return prepared_folders(place)
-    if not place.is_dir():
+    if study_of(folder) is not None:
+        return prepared_folders(folder)
+    if not folder.is_dir():
         raise InputError(
-            place, None, "is no folder of binarized data", f"check the name{studies_here(place)}"
+            folder, None, "is no folder of binarized data", f"check the name{studies_here(folder)}"
         )
-    return [place]
+    return [folder]
 
 
 def _inspect_folder(folder: Path, args: argparse.Namespace) -> None:

@@ -139,8 +139,8 @@ def run(args: argparse.Namespace) -> int:
 
         texts = [facts["paper"] for facts in known["methods"]]
         for facts in known["presets"]:
-            parts = papers_of("", {"encoder-injection": facts["spec"]})
-            texts += [facts["source"], *parts.values()]
+            method_papers = papers_of("", {"encoder-injection": facts["spec"]})
+            texts += [facts["source"], *method_papers.values()]
         unknown = [
             f"% {facts['name']} ({facts['paper']}): add its paper"
             for facts in known["methods"]

@@ -26,13 +26,13 @@ def add_commands(
     commands = parser.add_subparsers(dest=dest, metavar="NAME", required=True)
     for name, module in modules.items():
         text = documentation(module)
-        own = commands.add_parser(
+        command = commands.add_parser(
             name,
             help=text.split("\n")[0].rstrip("."),
             description=text,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        arguments[name](own)
+        arguments[name](command)
 
 
 def documentation(module: str) -> str:

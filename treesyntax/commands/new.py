@@ -111,8 +111,8 @@ def _plan(recipe: Path, content: Mapping[str, Any]) -> Plan:
     from treesyntax.study.run.plan import make_plan
 
     base = shipped_recipe(content[EXTENDS])
-    own = {key: value for key, value in content.items() if key != EXTENDS}
-    whole = laid_over(read_extended(base), own)
+    changes = {key: value for key, value in content.items() if key != EXTENDS}
+    whole = laid_over(read_extended(base), changes)
     return make_plan(with_content(replace(read_recipe(base), path=recipe), whole))
 
 
@@ -156,7 +156,7 @@ def _told(
 
     recipe, (first, command) = plan.recipe, commands
     rest = " if none ends before its cap" if recipe.budget == "rest" else ""
-    sets = [f"{drawn[part]} for {part}" for part in SPLITS[1:] if type(drawn.get(part)) is int]
+    sets = [f"{drawn[split]} for {split}" for split in SPLITS[1:] if type(drawn.get(split)) is int]
     return [
         f"{args.recipe} is written: {len(recipe.methods)} rows, which it explains, and "
         f"{len(recipe.seeds)} seeds",
@@ -177,20 +177,20 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     """Questions with logical forms, all of which are read."""
     from treesyntax.data.sets.questions import read_parts
 
-    others = {"--target": args.target, "--parser": args.parser, "--model": args.model,
+    flags = {"--target": args.target, "--parser": args.parser, "--model": args.model,
               "--source-format": args.source_format}  # fmt: skip
-    given = [flag for flag, value in others.items() if value]
-    if given or args.target_format == TEXT:
-        forms = f"for questions with logical forms leave out {', '.join(given)} and name"
-        forms = forms if given else "for questions with logical forms name"
+    flags_given = [flag for flag, value in flags.items() if value]
+    if flags_given or args.target_format == TEXT:
+        forms = f"for questions with logical forms leave out {', '.join(flags_given)} and name"
+        forms = forms if flags_given else "for questions with logical forms name"
         raise OptionError(
             f"{source} has both sides: {forms} the notation of the forms, --target-format sexpr; "
             f"for text to text {_two_files(source)}"
         )
     notation = _format(_value(args.target_format, "--target-format", "format of the forms"))
-    parts = read_parts(source, notation)
-    size = len({*parts["train"]})  # copies of a pair are drawn together
-    draw = {part: max(size // 10, 1) for part in SPLITS[1:] if part not in parts}
+    splits = read_parts(source, notation)
+    size = len({*splits["train"]})  # copies of a pair are drawn together
+    draw = {split: max(size // 10, 1) for split in SPLITS[1:] if split not in splits}
     if sum(draw.values()) >= size:
         raise InputError(
             source,
@@ -268,12 +268,12 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
             },
             "binarize": {"source-format": source_format, "source-text": None},
         }
-    for one, other in zip(sets[source], sets[target], strict=True):
-        named = one.with_name(f"{_split_name(one)}.{languages[1]}")
-        if other.with_name(_plain_name(other)).resolve() != named.resolve():
+    for source_file, target_file in zip(sets[source], sets[target], strict=True):
+        named = source_file.with_name(f"{_split_name(source_file)}.{languages[1]}")
+        if target_file.with_name(_plain_name(target_file)).resolve() != named.resolve():
             raise InputError(
-                other, None, f"is not beside {one} under its name",
-                f"put both sides into one folder, as {one.name} and {named.name}",
+                target_file, None, f"is not beside {source_file} under its name",
+                f"put both sides into one folder, as {source_file.name} and {named.name}",
             )  # fmt: skip
     parser = _value(args.parser, "--parser", "parser of the sources (treesyntax parse --help)")
     constituents = get_kind(parser).annotation == "constituency"
@@ -343,9 +343,9 @@ def _of_split(train: Path, split: str, files: Sequence[Path], source_format: str
         train.name.replace("train", name) for name in ((split, "dev")[: 1 + (split == "valid")])
     ]
     for name in names:
-        for found in (train.with_name(name), train.with_name(f"{name}.gz")):
-            if found.is_file():
-                return found
+        for path in (train.with_name(name), train.with_name(f"{name}.gz")):
+            if path.is_file():
+                return path
     needed = f"a study needs a {split} set beside {train.name}"
     if source_format != TEXT or Path(_plain_name(files[0])).suffix in TREE_SUFFIXES:
         remedy = f"{needed}: cut train, valid and test from your trees and their targets by hand"

@@ -80,9 +80,9 @@ def copied(path: Path) -> str:
     """The text of a recipe as it stands in any folder: what it extends is named in full."""
     from treesyntax.study.recipe.shipped import recipes_folder
 
-    def full(found: re.Match[str]) -> str:
-        other = (path.parent / found[2]).resolve().relative_to(recipes_folder().resolve())
-        return f"{found[1]}{other.with_suffix('').as_posix()}"
+    def full(match: re.Match[str]) -> str:
+        base = (path.parent / match[2]).resolve().relative_to(recipes_folder().resolve())
+        return f"{match[1]}{base.with_suffix('').as_posix()}"
 
     text = path.read_text(encoding="utf-8")
     return re.sub(r"^(extends: *)(\S+\.yaml)", full, text, flags=re.MULTILINE)

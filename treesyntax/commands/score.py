@@ -167,10 +167,10 @@ def _of_category(
     """The score of the lines of a category; None if the metric counts none of them."""
     import numpy as np
 
-    own = np.array([name == category for name in categories])
+    of_category = np.array([name == category for name in categories])
     if counted is not None:
-        own = own[np.array(counted)]
-    return result.score(own)._replace(category=category) if own.any() else None
+        of_category = of_category[np.array(counted)]
+    return result.score(of_category)._replace(category=category) if of_category.any() else None
 
 
 def _fields(score: Score) -> dict[str, object]:

@@ -172,7 +172,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     ]
     notes = [*filter(None, notes)]
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
-    part = plan.of_rows(args.only) if args.only else plan
+    chosen_plan = plan.of_rows(args.only) if args.only else plan
     trials = Trials(recipe, recipe.search, folder, args.only) if recipe.search else None
     # Tests bring programs of their own, which have flags of their own.
     checker = None if programs is None else ()
@@ -181,8 +181,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_folder(folder)
     if trials is not None:  # rows that have found their settings have them in what is shown
         plan = make_plan(trials.chosen())
-        part = plan.of_rows(args.only) if args.only else plan
-    options = _options(args, len(part.runs), plugins, programs)
+        chosen_plan = plan.of_rows(args.only) if args.only else plan
+    options = _options(args, len(chosen_plan.runs), plugins, programs)
     if args.gpus and programs is None and not args.dry_run:
         check_gpus(options.gpus)
     if args.plan:
@@ -192,12 +192,14 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             _check_begun(trials.plan, trials.inner, args.mix_versions)
         summaries = data_summaries(recipe)
         began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
-        found = outline(part, folder, began, args.jobs or options.jobs)
+        study_outline = outline(chosen_plan, folder, began, args.jobs or options.jobs)
         if args.json:
             trials_left = 0 if trials is None else len(trials.left.runs)
             data = [summary.to_json() for summary in summaries]
             print(
-                json.dumps({**found.numbers(), "trials_left": trials_left, "data": data}, indent=2)
+                json.dumps(
+                    {**study_outline.numbers(), "trials_left": trials_left, "data": data}, indent=2
+                )
             )
             return 0
         print("\n".join(summary_lines(summaries)), end="\n" * bool(summaries))
@@ -205,7 +207,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             print(line)
         if trials is not None:
             print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
-        print("\n".join(found.lines()))
+        print("\n".join(study_outline.lines()))
         return 0
     if args.dry_run:
         typed = replace(options, programs=TYPED)  # "treesyntax", not the Python that runs it
@@ -216,7 +218,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
                 print(shlex.join(command_words(step, trials.inner, typed)))
             if len(trials.settled) < len(trials.rows):
                 print("# then, with the settings that the search finds:")
-        for step in part.steps:
+        for step in chosen_plan.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
     check_cluster(args.cluster)
@@ -236,9 +238,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             if not trials.settled:
                 return 1
             plan = make_plan(trials.chosen())
-            part = plan.of_rows(trials.settled)
-        options = _on_cluster(options, args, folder, len(part.runs))
-        failed = execute(plan, folder, options, args.mix_versions, part)
+            chosen_plan = plan.of_rows(trials.settled)
+        options = _on_cluster(options, args, folder, len(chosen_plan.runs))
+        failed = execute(plan, folder, options, args.mix_versions, chosen_plan)
         return failed or not whole
 
 

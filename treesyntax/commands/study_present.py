@@ -49,13 +49,13 @@ def check_present(plan: Plan, folder: Path) -> None:
     for number, step in enumerate(plan.prepare, start=1):
         if marker_of(folder, step.name).exists():
             continue
-        place = f"{recipe.path}: prepare, command {number}:"
+        where = f"{recipe.path}: prepare, command {number}:"
         words = [word for word in step.command[1:] if step.command[0] == "treesyntax"]
         for name in _read_by(words):
             if OUT not in name and not any(Path(file).exists() for file in (name, f"{name}.gz")):
-                raise OptionError(f"{place} no such file or folder: {name}{_where(recipe)}")
+                raise OptionError(f"{where} no such file or folder: {name}{_where(recipe)}")
         if words[:1] == ["parse"]:
-            _check_parser(words[1:], place)
+            _check_parser(words[1:], where)
     of_files = file_flags()
     for method in recipe.methods:
         for flag, value in recipe.flags(method, "binarize").items():
@@ -95,27 +95,27 @@ def _read_by(words: Sequence[str]) -> Iterator[str]:
                 yield word
 
 
-def _check_parser(words: Sequence[str], place: str) -> None:
+def _check_parser(words: Sequence[str], where: str) -> None:
     """Refuse a parser whose packages or model are not there, as far as that is seen without loading it."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     add_parser_arguments(parser.add_argument, required=False)
     try:
         args, _ = parser.parse_known_args(words)
     except argparse.ArgumentError as error:
-        raise OptionError(f"{place} {error}") from None
+        raise OptionError(f"{where} {error}") from None
     if args.parser is None or args.model is None:
-        raise OptionError(f"{place} lacks --parser or --model")
+        raise OptionError(f"{where} lacks --parser or --model")
     kind = get_kind(args.parser)
     if lost := [package for package in kind.packages if find_spec(package) is None]:
         raise OptionError(
-            f"{place} {args.parser} needs {lost[0]}: pip install 'treesyntax[parsers]'"
+            f"{where} {args.parser} needs {lost[0]}: pip install 'treesyntax[parsers]'"
         )
     try:
         path = model_path(ParserConfig(args.parser, args.model, args.lang))
     except OptionError as error:
-        raise OptionError(f"{place} {error}") from None
+        raise OptionError(f"{where} {error}") from None
     if path is None and not args.download and not _is_installed(kind, args.model):
         raise OptionError(
-            f"{place} there is no {args.parser} model {args.model!r}: give its folder, or download it once: "
+            f"{where} there is no {args.parser} model {args.model!r}: give its folder, or download it once: "
             f"treesyntax parse FILE FILE.trees --parser {args.parser} --model {args.model} --download"
         )

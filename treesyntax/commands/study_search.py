@@ -25,20 +25,20 @@ MISSING = (
 def take_search(args: argparse.Namespace) -> None:
     """Fill in the options of the search that are not given; standard error says where from."""
     flags = _study_flags(Path(args.path.split(os.pathsep)[0]))
-    taken = []
+    flags_taken = []
     for name, default in DEFAULTS.items():
         if getattr(args, name) is not None:
             continue
         flag = name.replace("_", "-")
         value = flags.get(flag)
         if value is not None:
-            taken.append(f"--{flag} {value}")
+            flags_taken.append(f"--{flag} {value}")
         try:
             setattr(args, name, default if value is None else type(default)(value))
         except (TypeError, ValueError):
             raise OptionError(f"the study searched with --{flag} {value}; give --{flag}") from None
-    if taken:
-        print(f"search as in the study: {' '.join(taken)}", file=sys.stderr)
+    if flags_taken:
+        print(f"search as in the study: {' '.join(flags_taken)}", file=sys.stderr)
     if lost := [f"--{name}" for name in MISSING if flags.get(name) not in (None, False)]:
         print(
             f"the study also searched with {', '.join(lost)}, which translate does not have",
@@ -61,5 +61,5 @@ def _study_flags(checkpoint: Path) -> dict[str, Any]:
         print(f"{error}; translate searches with its own defaults", file=sys.stderr)
         return {}
     row, _ = row_of_run(run)
-    flags = (recipe.flags(one, "generate") for one in recipe.methods if one.name == row)
+    flags = (recipe.flags(method, "generate") for method in recipe.methods if method.name == row)
     return next(flags, {})

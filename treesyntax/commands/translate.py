@@ -223,31 +223,31 @@ def _take_run(args: argparse.Namespace) -> None:
     """Take model, data and parser of a study's or a run's folder, as far as they are not given."""
     from treesyntax.study.trained import find_trained, studies_here, study_of
 
-    place = Path(args.data)
-    if study_of(place) is None:
-        if args.path is None and (place / MANIFEST).is_file():
+    data_path = Path(args.data)
+    if study_of(data_path) is None:
+        if args.path is None and (data_path / MANIFEST).is_file():
             raise OptionError(
-                f"--path is missing: {place} is data; name a checkpoint, or the folder of a study or a run in "
-                f"place of DATA{studies_here(place)}"
+                f"--path is missing: {data_path} is data; name a checkpoint, or the folder of a study or a run in "
+                f"place of DATA{studies_here(data_path)}"
             )
         if args.path is None:
             raise OptionError(
-                f"{place} is the folder of no study and of no run{studies_here(place)}"
+                f"{data_path} is the folder of no study and of no run{studies_here(data_path)}"
             )
         return
-    trained = find_trained(place)
+    trained = find_trained(data_path)
     args.data = str(trained.data)
     args.path = args.path or str(trained.checkpoint)
-    taken = []
+    how_parsed = []
     if not (args.parser or args.parsed) and trained.parsing:
         words = argparse.ArgumentParser()
         add_parse_arguments(words)
         parsed = words.parse_args(trained.parsing[0])
         for name in ("parser", "model", "lang", "pretokenized", "max_words"):
             setattr(args, name, getattr(parsed, name))
-        taken = [f"parsed by {parsed.parser} with {parsed.model}"]
+        how_parsed = [f"parsed by {parsed.parser} with {parsed.model}"]
     if not args.quiet:
-        how = "; ".join(filter(None, [trained.why, *taken]))
+        how = "; ".join(filter(None, [trained.why, *how_parsed]))
         print(f"{trained.folder} translates" + f" ({how})" * bool(how), file=sys.stderr)
 
 
@@ -356,10 +356,10 @@ def _find_device(name: str | None) -> str:
 
     if name is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
-    found = re.fullmatch(r"cpu|cuda(?::([0-9]{1,3}))?", name)
-    if not found:
+    match = re.fullmatch(r"cpu|cuda(?::([0-9]{1,3}))?", name)
+    if not match:
         raise OptionError(f"--device {name!r} is neither cpu, cuda nor cuda:N")
-    if name != "cpu" and int(found[1] or 0) >= torch.cuda.device_count():
+    if name != "cpu" and int(match[1] or 0) >= torch.cuda.device_count():
         raise OptionError(f"--device {name}: there is no such GPU, or torch cannot use it")
     return name
 

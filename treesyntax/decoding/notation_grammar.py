@@ -99,7 +99,9 @@ def _of_slots(
     for row, of, label, count in nodes:
         if of is None or label is None or not of.child_labels:
             continue
-        child_labels = [of.child_labels[min(slot, len(of.child_labels) - 1)] for slot in range(count)]
+        child_labels = [
+            of.child_labels[min(slot, len(of.child_labels) - 1)] for slot in range(count)
+        ]
         if shuffle_seed is not None:
             child_labels = [
                 child_labels[index] for index in child_order(label, count, shuffle_seed)

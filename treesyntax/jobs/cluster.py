@@ -175,11 +175,11 @@ class Cluster:
             AwayError: if the cluster does not answer now; those that it took are taken up by the next call.
             OSError: if they cannot be submitted.
         """
-        found = {order.name: self.take_up(key, order) for key, order in orders}
-        left = [(key, order) for key, order in orders if found[order.name] is None]
+        jobs = {order.name: self.take_up(key, order) for key, order in orders}
+        left = [(key, order) for key, order in orders if jobs[order.name] is None]
         for first in range(0, len(left), LARGEST_ARRAY):
-            found |= self._submit(left[first : first + LARGEST_ARRAY])
-        return [job for _, order in orders if (job := found[order.name]) is not None]
+            jobs |= self._submit(left[first : first + LARGEST_ARRAY])
+        return [job for _, order in orders if (job := jobs[order.name]) is not None]
 
     def _submit(self, orders: Sequence[tuple[str, Order]]) -> dict[str, Job]:
         names = [order.name for _, order in orders]
@@ -226,9 +226,9 @@ class Cluster:
     def is_at_work(self, key: str, name: str) -> bool:
         """Whether a job of an earlier call still does some work."""
         ticket = read_object(ticket_of(self.folder, name))
-        own = self._is_own(ticket) and ticket.get("key") == key
+        is_ours = self._is_own(ticket) and ticket.get("key") == key
         return (
-            own
+            is_ours
             and not result_of(self.folder, ticket["job"]).exists()
             and self._is_live(ticket["job"])
         )
@@ -276,14 +276,14 @@ def tickets_in(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def jobs_at_work(folder: Path) -> list[str]:
     """The jobs of a study or parse that Slurm still has, wherever Slurm is known here."""
-    queue, found = SlurmQueue(), []
+    queue, at_work = SlurmQueue(), []
     for _, ticket in tickets_in(folder / FOLDER):
         job = ticket.get("job")
         if ticket.get("cluster") == "slurm" and isinstance(job, str):
             entry = queue.entry(job, float("-inf"))
             if entry is not None and entry.state not in (*ENDED, GONE.state):
-                found.append(job)
-    return found
+                at_work.append(job)
+    return at_work
 
 
 def _last_line(text: str) -> str:

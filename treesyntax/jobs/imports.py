@@ -197,4 +197,4 @@ def _line(error: Exception, path: Path) -> int | None:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
-    return next((one.lineno for one in reversed(frames) if one.filename == str(path)), None)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)

@@ -153,13 +153,13 @@ class Preloaded:
                 return
             seconds = 0.0
             try:
-                part = self.connection.recv(1 << 16)
+                received = self.connection.recv(1 << 16)
             except OSError:
-                part = b""
-            *lines, self.rest = (self.rest + part).split(b"\n")
+                received = b""
+            *lines, self.rest = (self.rest + received).split(b"\n")
             for line in lines:
                 self._note(json.loads(line))
-            if not part:
+            if not received:
                 self._lose()
 
     def _note(self, answer: Mapping[str, int]) -> None:

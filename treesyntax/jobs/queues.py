@@ -52,27 +52,27 @@ class SlurmQueue:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
-        self.asked = self.answered = float("-inf")
+        self.asked_at = self.answered_at = float("-inf")
         self.took = 0.0
 
     def entry(self, job: str, since: float) -> Entry | None:
         """See `Queue`."""
         now = time.monotonic()
-        if now >= self.asked + max(EVERY, 10 * self.took):
-            self.asked = now
+        if now >= self.asked_at + max(EVERY, 10 * self.took):
+            self.asked_at = now
             self._ask()
             self.took = time.monotonic() - now
-        return None if self.answered <= since else self.entries.get(job, GONE)
+        return None if self.answered_at <= since else self.entries.get(job, GONE)
 
     def _ask(self) -> None:
         """No answer changes nothing: a controller that is down says nothing about its jobs."""
-        asked = time.monotonic()
+        began = time.monotonic()
         words = ["squeue", "--noheader", "--array", "--states=all", f"--user={os.getuid()}"]
         said = _said([*words, "--format=%i|%T|%r"])
         if said is not None:
             rows = [line.split("|", 2) for line in said.splitlines() if line.count("|") >= 2]
             self.entries = {job.strip(): Entry(state, why) for job, state, why in rows}
-            self.answered = asked
+            self.answered_at = began
 
     def cancel(self, jobs: Iterable[str]) -> None:
         """See `Queue`."""

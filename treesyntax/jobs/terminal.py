@@ -37,15 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             parser.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=text)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for inner in {id(one): one for one in action.choices.values()}.values():
+            for inner in {
+                id(subparser): subparser for subparser in action.choices.values()
+            }.values():
                 add_arguments(inner)
 
 
 @contextmanager
 def as_asked(args: argparse.Namespace) -> Iterator[None]:
     """What runs inside tells as much as these arguments ask for."""
-    asked = Loudness(getattr(args, "quiet", False), getattr(args, "verbose", False))
-    token = _asked.set(asked)
+    chosen = Loudness(getattr(args, "quiet", False), getattr(args, "verbose", False))
+    token = _asked.set(chosen)
     try:
         yield
     finally:

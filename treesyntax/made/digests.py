@@ -82,17 +82,17 @@ def size_of(path: Path) -> int:
 
 def _walk(folder: Path) -> Iterator[str]:
     seen = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        state = os.stat(place)
+    for directory, folders, names in os.walk(folder, followlinks=True):
+        state = os.stat(directory)
         if (state.st_dev, state.st_ino) in seen or (
-            IDENTITY_FILE in names and Path(place) != folder
+            IDENTITY_FILE in names and Path(directory) != folder
         ):
             folders.clear()
             continue
         seen.add((state.st_dev, state.st_ino))
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = Path(place, name)
+            path = Path(directory, name)
             if not name.startswith(".") and path.is_file():
                 yield path.relative_to(folder).as_posix()
 

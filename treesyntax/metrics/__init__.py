@@ -146,11 +146,11 @@ def clause_verb_items(hypotheses: Sequence[str], references: Sequence[str]) -> l
     return _verb_items(hypotheses, references, slice(None, -1))
 
 
-def _verb_items(hypotheses: Sequence[str], references: Sequence[str], part: slice) -> list[bool]:
+def _verb_items(hypotheses: Sequence[str], references: Sequence[str], verbs: slice) -> list[bool]:
     check_aligned(hypotheses, references)
     pairs = zip(hypotheses, references, strict=True)
     return [
-        verbs_of(hypothesis)[part] == verbs_of(reference)[part] for hypothesis, reference in pairs
+        verbs_of(hypothesis)[verbs] == verbs_of(reference)[verbs] for hypothesis, reference in pairs
     ]
 
 
@@ -175,10 +175,10 @@ class Measured(NamedTuple):
         signature = f"{plain}|v:{__version__}"
         if plain in CORPUS_METRICS:
             metric = CORPUS_METRICS[plain](references=[[""]])
-            found = metric._aggregate_and_compute([lines.sum(0).tolist()])
-            value, signature = found.score, str(metric.get_signature())
-            if hasattr(found, "bp"):
-                lengths = f"BP {found.bp:.3f}, length ratio {found.ratio:.3f}"
+            corpus_score = metric._aggregate_and_compute([lines.sum(0).tolist()])
+            value, signature = corpus_score.score, str(metric.get_signature())
+            if hasattr(corpus_score, "bp"):
+                lengths = f"BP {corpus_score.bp:.3f}, length ratio {corpus_score.ratio:.3f}"
         elif plain == MACRO:
             value, signature = float(macro_f1(lines.sum(0))), f"{plain}|v:{__version__}"
         elif lines.shape[1] == OF_PARTS:
@@ -230,12 +230,12 @@ def measured(
     elif plain == MACRO:
         lines = class_parts(hypotheses, references)
     elif plain in PART_METRICS:
-        parts = PART_METRICS[plain](hypotheses, references)
-        lines = np.array(parts, dtype=np.float64).reshape(len(references), OF_PARTS)
+        part_counts = PART_METRICS[plain](hypotheses, references)
+        lines = np.array(part_counts, dtype=np.float64).reshape(len(references), OF_PARTS)
     else:
         right = ITEM_METRICS[plain](hypotheses, references)
         lines = np.array([*map(bool, right)], dtype=np.float64)[:, None]
-        undecided = np.array([one is None for one in right], dtype=bool)
+        undecided = np.array([verdict is None for verdict in right], dtype=bool)
     return Measured(name, lines, undecided)
 
 
@@ -267,16 +267,16 @@ class _Judges(Mapping[str, Judge]):
     Args:
         plain: those by their whole name.
         kinds: those by ``KIND:NOTATION``, each with the notations that it is for.
-        parts: whether they count parts.
+        counts_parts: whether they count parts.
     """
 
     def __init__(
         self,
         plain: Mapping[str, Judge],
         kinds: Sequence[tuple[Mapping[str, Callable[..., object]], Collection[str]]],
-        parts: bool,
+        counts_parts: bool,
     ) -> None:
-        self.plain, self.kinds, self.parts = plain, kinds, parts
+        self.plain, self.kinds, self.counts_parts = plain, kinds, counts_parts
 
     def __getitem__(self, name: str) -> Judge:
         if name in self.plain:
@@ -285,7 +285,7 @@ class _Judges(Mapping[str, Judge]):
         for functions, notations in self.kinds:
             if kind in functions and notation in notations:
                 return partial(functions[kind], notation=notation)  # type: ignore[return-value]
-        if ":" in name or name.startswith(F1) is not self.parts:
+        if ":" in name or name.startswith(F1) is not self.counts_parts:
             raise KeyError(name)
         return OF_USERS[name]  # type: ignore[return-value]
 
@@ -293,7 +293,7 @@ class _Judges(Mapping[str, Judge]):
         yield from self.plain
         for functions, notations in self.kinds:
             yield from (f"{kind}:{notation}" for kind in functions for notation in notations)
-        yield from (name for name in OF_USERS if name.startswith(F1) is self.parts)
+        yield from (name for name in OF_USERS if name.startswith(F1) is self.counts_parts)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -398,13 +398,13 @@ COMPILED = f"compiled:{NOTATION}"
 ITEM_METRICS: _Judges[ItemMetric] = _Judges(
     {**TEXT_ITEMS, COMPILED: compiled_items},
     [(TREE_KINDS, FORMATS), (FORM_KINDS, CALCULI)],
-    parts=False,
+    counts_parts=False,
 )
 """The metrics that judge each line."""
 PART_METRICS: _Judges[PartMetric] = _Judges(
     {"micro_f1": micro_parts, "token_accuracy": token_parts, "span_f1": span_parts},
     [({"f1": node_parts, "productions": production_parts}, FORMATS)],
-    parts=True,
+    counts_parts=True,
 )
 """The metrics that count parts in each line."""
 KINDS = (CORPUS_METRICS, ITEM_METRICS, PART_METRICS, (MACRO,))

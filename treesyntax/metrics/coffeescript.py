@@ -99,7 +99,7 @@ class Work(NamedTuple):
     values."""
 
     node: int
-    place: str
+    position: str
     loops: int
 
 
@@ -117,8 +117,8 @@ def _same(hypothesis: str, reference: Tree) -> bool | None:
         return tree == reference
     if tree == reference:
         return True
-    found, wanted = compile_tree(tree), compile_tree(reference)
-    return None if found is None or wanted is None else found == wanted
+    compiled, expected = compile_tree(tree), compile_tree(reference)
+    return None if compiled is None or expected is None else compiled == expected
 
 
 def compile_tree(tree: Tree) -> list[str] | None:
@@ -140,9 +140,9 @@ def compile_tree(tree: Tree) -> list[str] | None:
     return [*program[:first], "var", *declared[1:], ";", *program[first:]]
 
 
-def _tokens(labels: Sequence[str], children: list[list[int]], taken: set[str]) -> Iterator[str]:
+def _tokens(labels: Sequence[str], children: list[list[int]], used: set[str]) -> Iterator[str]:
     """The tokens of a program without its declarations."""
-    free = (name for number in count() if (name := f"results{number or ''}") not in taken)
+    free = (name for number in count() if (name := f"results{number or ''}") not in used)
     names = list(islice(free, labels.count("<POSTFIX_WHILE>")))
     agenda: list[str | Work] = [Work(0, "statement", 0)]
     while agenda:
@@ -164,11 +164,11 @@ def _parts(
         below: its children.
         names: for the lists of loops that are values, by their depth.
     """
-    node, place, loops = work
+    node, position, loops = work
     label = labels[node]
 
-    def at(child: int, place: str = "value", loops: int = loops) -> Work:
-        return Work(below[child], place, loops)
+    def at(child: int, position: str = "value", loops: int = loops) -> Work:
+        return Work(below[child], position, loops)
 
     if label == "<BLOCK>":
         return [at(child, "statement") for child in range(0, len(below), 2)]
@@ -176,13 +176,13 @@ def _parts(
         return [at(1, "statement")]
     if label in _BRANCHES:
         test, yes, *no = _BRANCHES[label]
-        other: list[str | Work] = ["else", "{", at(no[0], "statement"), "}"] if no else []
-        return ["if", "(", at(test), ")", "{", at(yes, "statement"), "}", *other]
-    if label == "<WHILE>" or (label == "<POSTFIX_WHILE>" and place == "statement"):
+        otherwise: list[str | Work] = ["else", "{", at(no[0], "statement"), "}"] if no else []
+        return ["if", "(", at(test), ")", "{", at(yes, "statement"), "}", *otherwise]
+    if label == "<WHILE>" or (label == "<POSTFIX_WHILE>" and position == "statement"):
         test, body = (1, 2) if label == "<WHILE>" else (2, 0)
         return ["while", "(", at(test), ")", "{", at(body, "statement"), "}"]
-    if place == "statement":
-        return [work._replace(place="value"), ";"]
+    if position == "statement":
+        return [work._replace(position="value"), ";"]
     if label == "<POSTFIX_WHILE>":
         # A loop as a value is a function that returns the list of its values.
         name = names[loops]
@@ -194,8 +194,8 @@ def _parts(
     if label == "<PARENTHESES>":
         inner = labels[below[1]]
         # Of several pairs only the innermost can be needed.
-        keep = place == "operand" and inner in OPERATORS
-        return ["(", at(1), ")"] if keep else [at(1, place)]
+        keep = position == "operand" and inner in OPERATORS
+        return ["(", at(1), ")"] if keep else [at(1, position)]
     if label in OPERATORS:
         return [at(0, "operand"), OPERATORS[label], at(2, "operand")]
     return [label]

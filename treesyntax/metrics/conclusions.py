@@ -97,10 +97,10 @@ def conclude(
     """
     if tested < 1:
         raise ValueError(f"tested is {tested}, but at least this row is tested")
-    given = [row, baseline] if control is None else [row, baseline, control]
+    compared = [row, baseline] if control is None else [row, baseline, control]
     tables = [
-        np.asarray(part, np.float64) if score is None else pulls(part, score, weights)
-        for part in given
+        np.asarray(table, np.float64) if score is None else pulls(table, score, weights)
+        for table in compared
     ]
     over_baseline = compare_runs(tables[0], tables[1], weights, few_items=few_items)
     over_control = (

@@ -32,7 +32,9 @@ def counted_lines(
     metric, _, category = name.partition(OF)
     masks = [] if not metric.endswith(UNSEEN) else [unseen]
     if category and categories is not None:
-        masks.append([f"{one}/".startswith(f"{category}/") for one in categories])
+        masks.append(
+            [f"{line_category}/".startswith(f"{category}/") for line_category in categories]
+        )
     elif category:
         masks.append(None)
     known = [mask for mask in masks if mask is not None]

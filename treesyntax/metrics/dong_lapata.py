@@ -33,8 +33,8 @@ def is_right(hypothesis: str, reference: str, operators: Sequence[str] = SORTED)
         reference: the same; its brackets are taken as they are.
         operators: as `SORTED`, or `UNKNOWN` alone where the vocabulary has neither.
     """
-    found = _with_brackets(hypothesis.split())
-    return _normalized(found, operators) == _normalized(reference.split(), operators)
+    tokens = _with_brackets(hypothesis.split())
+    return _normalized(tokens, operators) == _normalized(reference.split(), operators)
 
 
 def _with_brackets(tokens: list[str]) -> list[str]:
@@ -83,8 +83,8 @@ def _tokens(element: Any) -> Iterator[str]:
     """The tokens of an element, without the brackets around it."""
     agenda = list(reversed(element)) if isinstance(element, list) else [element]
     while agenda:
-        one = agenda.pop()
-        if isinstance(one, list):
-            agenda += [")", *reversed(one), "("]
+        child = agenda.pop()
+        if isinstance(child, list):
+            agenda += [")", *reversed(child), "("]
         else:
-            yield one
+            yield child

@@ -110,15 +110,15 @@ def equivalent(left: Tree, right: Tree, calculus: Calculus) -> bool | None:
             branches.pop()
             continue
         try:
-            found = _refined(forms, colours, rounds)
+            refined = _refined(forms, colours, rounds)
         except _UndecidedError:
             return None
-        if found is None:
+        if refined is None:
             continue
-        alike = [colour for colour, number in Counter(found[0]).items() if number > 1]
+        alike = [colour for colour, number in Counter(refined[0]).items() if number > 1]
         if not alike:
             return True
-        branches.append(_partners(*found, alike[0]))
+        branches.append(_partners(*refined, alike[0]))
     return False
 
 
@@ -127,8 +127,8 @@ def _partners(
 ) -> Iterator[tuple[list[int], list[int]]]:
     """The colours after each choice of a partner for the first variable of a colour."""
     first = _marked(left, left.index(colour))
-    for number, own in enumerate(right):
-        if own == colour:
+    for number, partner_colour in enumerate(right):
+        if partner_colour == colour:
             yield first, _marked(right, number)
 
 
@@ -143,13 +143,16 @@ def _refined(
     left, right = colours
     for _ in rounds:
         numbers: dict[object, int] = {}
-        codes = [_codes(form, own, numbers) for form, own in zip(forms, (left, right), strict=True)]
+        codes = [
+            _codes(form, form_colours, numbers)
+            for form, form_colours in zip(forms, (left, right), strict=True)
+        ]
         if codes[0][:1] != codes[1][:1]:
             return None
         classes = len(set(left))
         left, right = (
-            _recoloured(form, own, code, numbers)
-            for form, own, code in zip(forms, (left, right), codes, strict=True)
+            _recoloured(form, form_colours, code, numbers)
+            for form, form_colours, code in zip(forms, (left, right), codes, strict=True)
         )
         if len(set(left)) == classes:
             return left, right
@@ -163,8 +166,8 @@ def _codes(form: _Form, colours: list[int], numbers: dict[object, int]) -> list[
         below = [codes[child] for child in form.children[node]]
         variable = form.variables[node]
         colour = None if variable == NO_VARIABLE else colours[variable]
-        own = tuple(sorted(below) if form.unordered[node] else below)
-        codes[node] = numbers.setdefault((form.labels[node], colour, own), len(numbers))
+        ordered_codes = tuple(sorted(below) if form.unordered[node] else below)
+        codes[node] = numbers.setdefault((form.labels[node], colour, ordered_codes), len(numbers))
     return codes
 
 
@@ -172,21 +175,21 @@ def _recoloured(
     form: _Form, colours: list[int], codes: list[int], numbers: dict[object, int]
 ) -> list[int]:
     """Each variable's colour from its old one and the places where it occurs."""
-    places: list[list[int]] = [[] for _ in colours]
+    occurrences: list[list[int]] = [[] for _ in colours]
     contexts: list[int] = []
     positions = [0] * len(codes)
     for node, parent in enumerate(form.parents):
-        above, place = -1, 0
+        above, index = -1, 0
         if parent >= 0:
             above = contexts[parent]
-            place = NO_VARIABLE if form.unordered[parent] else positions[parent]
+            index = NO_VARIABLE if form.unordered[parent] else positions[parent]
             positions[parent] += 1
-        contexts.append(numbers.setdefault((above, place, codes[node], "place"), len(numbers)))
+        contexts.append(numbers.setdefault((above, index, codes[node], "place"), len(numbers)))
         if form.variables[node] != NO_VARIABLE:
-            places[form.variables[node]].append(contexts[node])
+            occurrences[form.variables[node]].append(contexts[node])
     return [
-        numbers.setdefault((colour, tuple(sorted(own)), "variable"), len(numbers))
-        for colour, own in zip(colours, places, strict=True)
+        numbers.setdefault((colour, tuple(sorted(variable_contexts)), "variable"), len(numbers))
+        for colour, variable_contexts in zip(colours, occurrences, strict=True)
     ]
 
 
@@ -220,14 +223,14 @@ def _with_binders(tree: Tree, calculus: Calculus) -> tuple[list[str], list[int]]
         binders[node] = above + (binds and tree.labels[node] in calculus.binders)
         if node not in leaves:
             continue
-        own = scopes.setdefault(tree.labels[node], [])
-        while own and own[-1][0] < node:
-            own.pop()
+        open_scopes = scopes.setdefault(tree.labels[node], [])
+        while open_scopes and open_scopes[-1][0] < node:
+            open_scopes.pop()
         if parent == node - 1 and parent >= 0 and tree.labels[parent] in calculus.binders:
-            own.append((last[parent], above))
-        if own:
+            open_scopes.append((last[parent], above))
+        if open_scopes:
             # No variable's name is empty, so no label of the text can look like this.
-            labels[node] = f"$ {above - own[-1][1]}"
+            labels[node] = f"$ {above - open_scopes[-1][1]}"
     return labels, [NO_VARIABLE] * len(tree)
 
 

@@ -36,7 +36,7 @@ LETTERS = "".join((RIGHT, WRONG, *KINDS))
 
 def formats_of(metrics: Iterable[str]) -> list[str]:
     """The tree formats that metrics name, such as ``tree:lambda``."""
-    named = dict.fromkeys(part for metric in metrics for part in plain_name(metric).split(":")[1:])
+    named = dict.fromkeys(word for metric in metrics for word in plain_name(metric).split(":")[1:])
     return [name for name in named if name in FORMATS]
 
 
@@ -62,31 +62,35 @@ def letters_as_numbers(letters: str) -> NDArray[np.float64]:
 
 def numbers_as_letters(statistics: NDArray[np.float64]) -> str:
     """What `letters_as_numbers` was given."""
-    return "".join(LETTERS[int(place)] for place in statistics[:, 0])
+    return "".join(LETTERS[int(number)] for number in statistics[:, 0])
 
 
 def kind_of(output: str, reference: str, notation: str) -> str:
     """The letter in `KINDS` of a wrong output."""
     if not output.strip():
         return "e"
-    found, wanted = (parse_hypothesis(text, notation) for text in (output, reference))
-    if not found or not wanted:
-        return "t" if found else "x"
-    if found == wanted:
+    output_tree, reference_tree = (parse_hypothesis(text, notation) for text in (output, reference))
+    if not output_tree or not reference_tree:
+        return "t" if output_tree else "x"
+    if output_tree == reference_tree:
         return "s"
     if (calculus := CALCULI.get(notation)) is not None:
-        if equivalent(found, wanted, with_names(calculus)):
+        if equivalent(output_tree, reference_tree, with_names(calculus)):
             return "o"
-        if equivalent(found, wanted, calculus):
+        if equivalent(output_tree, reference_tree, calculus):
             return "v"
-    left, right = _nodes(found), _nodes(wanted)
+    left, right = _nodes(output_tree), _nodes(reference_tree)
     if [depth for depth, _ in left] == [depth for depth, _ in right]:
-        inner = wanted.arities > 0
+        inner = reference_tree.arities > 0
         pairs = zip(left, right, inner, strict=True)
-        return "n" if any(one != other for one, other, above in pairs if above) else "l"
+        return (
+            "n"
+            if any(left_node != right_node for left_node, right_node, above in pairs if above)
+            else "l"
+        )
     if len(left) < len(right):
-        return "m" if _is_without(left, right, wanted) else "t"
-    return "a" if _is_without(right, left, found) else "t"
+        return "m" if _is_without(left, right, reference_tree) else "t"
+    return "a" if _is_without(right, left, output_tree) else "t"
 
 
 def _nodes(tree: Tree) -> list[tuple[int, str]]:
@@ -104,7 +108,7 @@ def _is_without(small: list[tuple[int, str]], large: list[tuple[int, str]], tree
     return any(last[node] - node + 1 == size for node in range(max(after, 1), before + 1))
 
 
-def _common(one: list[tuple[int, str]], other: list[tuple[int, str]]) -> int:
+def _common(left: list[tuple[int, str]], right: list[tuple[int, str]]) -> int:
     """How many nodes both lists have at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))

@@ -26,16 +26,16 @@ def micro_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
     """Labels in common, and labels in both: with one label a line, F1 is the accuracy."""
     pairs = zip(*_labels(hypotheses, references), strict=True)
     return [
-        ((Counter(found) & Counter(wanted)).total(), len(found) + len(wanted))
-        for found, wanted in pairs
+        ((Counter(output) & Counter(reference)).total(), len(output) + len(reference))
+        for output, reference in pairs
     ]
 
 
 def token_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
     """Words with the tag of the reference, and twice all words; so F1 is the share of right tags."""
     return [
-        (sum(map(str.__eq__, found, wanted)), 2 * len(wanted))
-        for found, wanted in zip(*_labels(hypotheses, references), strict=True)
+        (sum(map(str.__eq__, output, reference)), 2 * len(reference))
+        for output, reference in zip(*_labels(hypotheses, references), strict=True)
     ]
 
 
@@ -52,11 +52,11 @@ def span_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
 
     outputs, true_tags = _labels(hypotheses, references)
     _check_spans({tag for tags in true_tags for tag in tags})
-    parts = []
-    for found, wanted in zip(outputs, true_tags, strict=True):
-        spans = [set(get_entities(tags)) for tags in (found, wanted)]
-        parts.append((len(spans[0] & spans[1]), len(spans[0]) + len(spans[1])))
-    return parts
+    counts = []
+    for output, reference in zip(outputs, true_tags, strict=True):
+        spans = [set(get_entities(tags)) for tags in (output, reference)]
+        counts.append((len(spans[0] & spans[1]), len(spans[0]) + len(spans[1])))
+    return counts
 
 
 def _check_spans(tags: set[str]) -> None:
@@ -77,17 +77,17 @@ def class_parts(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray
     Returns:
         [lines, 2 * classes]: how often both have each class, then how often either has it.
     """
-    found, wanted = _labels(hypotheses, references)
-    classes = sorted({label for labels in wanted for label in labels})
-    number = {label: place for place, label in enumerate(classes)}
-    parts = np.zeros((len(wanted), 2 * len(classes)))
-    for line, (ours, theirs) in enumerate(zip(found, wanted, strict=True)):
+    outputs, true_labels = _labels(hypotheses, references)
+    classes = sorted({label for labels in true_labels for label in labels})
+    number = {label: index for index, label in enumerate(classes)}
+    counts = np.zeros((len(true_labels), 2 * len(classes)))
+    for line, (ours, theirs) in enumerate(zip(outputs, true_labels, strict=True)):
         for label, count in (Counter(ours) & Counter(theirs)).items():
-            parts[line, number[label]] = count
+            counts[line, number[label]] = count
         for label, count in (Counter(ours) + Counter(theirs)).items():
             if label in number:
-                parts[line, len(classes) + number[label]] = count
-    return parts
+                counts[line, len(classes) + number[label]] = count
+    return counts
 
 
 def macro_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -87,7 +87,7 @@ class LineFile:
         if any(self.files.get(name) != digest for name, digest in files.items()):
             return None
         packed = self.metrics.get(metric)
-        if not isinstance(packed, list) or [type(part) for part in packed] != [int, int, str]:
+        if not isinstance(packed, list) or [type(field) for field in packed] != [int, int, str]:
             return None
         try:
             lines, columns, text = packed

@@ -110,14 +110,16 @@ class _Variance(NamedTuple):
     def total(self) -> float:
         """Residual, and what runs and items vary beyond it."""
         beyond = (sum(self.runs) - self.residual, self.items - self.residual)
-        return self.residual + sum(max(part, 0.0) for part in beyond)
+        return self.residual + sum(max(excess, 0.0) for excess in beyond)
 
     @property
     def floor(self) -> str:
         """See :class:`RunComparison`."""
-        parts = {"runs": sum(self.runs), "items": self.items}
+        variances = {"runs": sum(self.runs), "items": self.items}
         rounding = ROUNDING * self.residual
-        below = [name for name, part in parts.items() if part < self.residual - rounding]
+        below = [
+            name for name, variance in variances.items() if variance < self.residual - rounding
+        ]
         return " and ".join(below)
 
 
@@ -202,15 +204,15 @@ def compare_corpus_scores(
     Raises:
         ValueError: as :func:`compare_runs`.
     """
-    parts = [np.asarray(part, np.float64) for part in (row, baseline)]
-    for part in parts:
-        if part.ndim != 3:
+    tables = [np.asarray(table, np.float64) for table in (row, baseline)]
+    for table in tables:
+        if table.ndim != 3:
             raise ValueError(
-                f"{part.shape} is not [items, runs, numbers], the numbers being what the score is a "
+                f"{table.shape} is not [items, runs, numbers], the numbers being what the score is a "
                 "function of"
             )
-        _table(part[..., 0], few_items)
-    first, second = (pulls(part, score, weights) for part in parts)
+        _table(table[..., 0], few_items)
+    first, second = (pulls(table, score, weights) for table in tables)
     return compare_runs(first, second, weights, few_items=few_items)
 
 
@@ -230,11 +232,11 @@ def checkpoint_p(row: ArrayLike, baseline: ArrayLike, weights: ArrayLike | None 
     gaps = np.asarray(row, np.float64).mean(1) - np.asarray(baseline, np.float64).mean(1)
     gaps = gaps if weights is None else gaps * np.asarray(weights, np.float64)
     # Signs of sums must not hang on the last digit of their additions.
-    found = abs(gaps.sum()) - 1e-9 * np.abs(gaps).sum()
+    observed = abs(gaps.sum()) - 1e-9 * np.abs(gaps).sum()
     source, far = np.random.default_rng(SEED), 0
     for _ in range(DRAWS // BLOCK):
         signs = source.integers(2, size=(BLOCK, len(gaps)), dtype=np.int8) * 2 - 1
-        far += int((np.abs(signs @ gaps) >= found).sum())
+        far += int((np.abs(signs @ gaps) >= observed).sum())
     return (far + 1) / (DRAWS + 1)
 
 
@@ -252,10 +254,10 @@ def pulls(
         score: as of :func:`compare_corpus_scores`.
         weights: as of :func:`compare_runs`.
     """
-    parts = np.asarray(statistics, np.float64)
-    copies = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
+    numbers = np.asarray(statistics, np.float64)
+    copies = np.ones(len(numbers)) if weights is None else np.asarray(weights, np.float64)
     shares = (copies / copies.sum())[:, None]
-    weighted = copies[:, None, None] * parts
+    weighted = copies[:, None, None] * numbers
     sums = weighted.sum(0)
     whole = score(sums)
     without = np.stack([score(sums[run] - weighted[:, run]) for run in range(len(sums))], axis=1)
@@ -335,8 +337,8 @@ def _residual(scores: Array, shares: Array) -> float:
 def _freedom(variance: _Variance) -> float:
     """Satterthwaite's degrees of freedom of the whole variance."""
     squared = variance.items**2 / variance.item_freedom
-    for own, freedom in zip(variance.runs, variance.freedoms, strict=True):
-        squared += own**2 / freedom
+    for run_variance, freedom in zip(variance.runs, variance.freedoms, strict=True):
+        squared += run_variance**2 / freedom
     with np.errstate(divide="ignore"):  # where no run differs from another, there is no end of them
         return float(np.float64(variance.total) ** 2 / squared)
 
@@ -357,9 +359,9 @@ def _p_value(distance: float, variance: _Variance) -> float:
 
     whole = 2 * stdtr(_freedom(variance), -distance / variance.total**0.5)
     alone = [
-        2 * stdtr(freedom, -distance / own**0.5)
-        for own, freedom in zip(variance.runs, variance.freedoms, strict=True)
-        if own
+        2 * stdtr(freedom, -distance / run_variance**0.5)
+        for run_variance, freedom in zip(variance.runs, variance.freedoms, strict=True)
+        if run_variance
     ]
     guard = _weight(variance) * max(alone, default=0.0)
     return float(max(whole, guard / (1 + TAIL * guard)))
@@ -372,8 +374,8 @@ def _reach(variance: _Variance) -> float:
     reaches = [stdtrit(_freedom(variance), 1 - LEVEL / 2)]
     alone = LEVEL / (1 - TAIL * LEVEL) / _weight(variance)  # the p-value that the guard makes 0.05
     if alone < 1:
-        for own, freedom in zip(variance.runs, variance.freedoms, strict=True):
-            reaches.append((own / variance.total) ** 0.5 * stdtrit(freedom, 1 - alone / 2))
+        for run_variance, freedom in zip(variance.runs, variance.freedoms, strict=True):
+            reaches.append((run_variance / variance.total) ** 0.5 * stdtrit(freedom, 1 - alone / 2))
     return float(max(reaches))
 
 

@@ -51,8 +51,8 @@ def _bleu(sums: NDArray[np.float64], orders: int) -> NDArray[np.float64]:
     system, reference = sums[:, 0], sums[:, 1]
     right, total = sums[:, 2 : 2 + orders], sums[:, 2 + orders :]
     halvings = 2.0 ** np.cumsum(right == 0, axis=-1)
-    found = np.where(right == 0, 1 / halvings, right) / np.maximum(total, 1)
-    logs = np.log(100 * found).sum(-1) / orders
+    precisions = np.where(right == 0, 1 / halvings, right) / np.maximum(total, 1)
+    logs = np.log(100 * precisions).sum(-1) / orders
     brevity = np.exp(np.minimum(0.0, 1 - reference / np.maximum(system, 1)))
     scored = right.any(-1) & total.all(-1) & (system > 0)
     return np.where(scored, brevity * np.exp(logs), 0.0)

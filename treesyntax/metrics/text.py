@@ -172,11 +172,15 @@ def unspaced_warning(metrics: Sequence[str], references: Sequence[str]) -> str:
     and an output with one wrong character scores 0.
     """
     text = "".join(references)
-    found = len(_UNSPACED.findall(text))
+    unspaced_letters = len(_UNSPACED.findall(text))
     words = sum(len(line.split()) for line in references)
     plain = {plain_name(name) for name in metrics}
     letters = len("".join(text.split()))
-    if "bleu" not in plain or 2 * found < max(letters, 1) or found <= LONGEST_WORD * words:
+    if (
+        "bleu" not in plain
+        or 2 * unspaced_letters < max(letters, 1)
+        or unspaced_letters <= LONGEST_WORD * words
+    ):
         return ""
     return (
         "bleu splits words at spaces (tokenizer 13a), but the references have none between words: "

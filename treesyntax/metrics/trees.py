@@ -101,12 +101,12 @@ def node_parts(hypotheses: Sequence[str], references: Sequence[str], notation: s
     unordered = _unordered(notation)
 
     def nodes(tree: Tree) -> Counter[object]:
-        found: Counter[object] = Counter()
-        places = zip(tree.labels, tree.parents.tolist(), tree.branches.tolist(), strict=True)
-        for label, parent, branch in places:
+        counts: Counter[object] = Counter()
+        positions = zip(tree.labels, tree.parents.tolist(), tree.branches.tolist(), strict=True)
+        for label, parent, branch in positions:
             above = tree.labels[parent] if parent >= 0 else None
-            found[label, above, None if above in unordered else branch] += 1
-        return found
+            counts[label, above, None if above in unordered else branch] += 1
+        return counts
 
     return _parts(nodes, _parsed(hypotheses, references, notation))
 
@@ -121,12 +121,12 @@ def production_parts(hypotheses: Sequence[str], references: Sequence[str], notat
     unordered = _unordered(notation)
 
     def productions(tree: Tree) -> Counter[object]:
-        found: Counter[object] = Counter()
+        counts: Counter[object] = Counter()
         for label, children in zip(tree.labels, tree.children(), strict=True):
             below = [tree.labels[child] for child in children]
             if below:
-                found[label, *(sorted(below) if label in unordered else below)] += 1
-        return found
+                counts[label, *(sorted(below) if label in unordered else below)] += 1
+        return counts
 
     return _parts(productions, _parsed(hypotheses, references, notation))
 
@@ -154,9 +154,9 @@ def _parsed(
     hypotheses: Sequence[str], references: Sequence[str], notation: str
 ) -> list[tuple[Tree | None, Tree]]:
     check_aligned(hypotheses, references)
-    wanted = parse_references(references, notation)
-    found = (parse_hypothesis(hypothesis, notation) for hypothesis in hypotheses)
-    return list(zip(found, wanted, strict=True))
+    expected = parse_references(references, notation)
+    outputs = (parse_hypothesis(hypothesis, notation) for hypothesis in hypotheses)
+    return list(zip(outputs, expected, strict=True))
 
 
 def parse_references(references: Sequence[str], notation: str) -> list[Tree]:
@@ -183,9 +183,9 @@ def parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
 def _parts(
     items_of: Callable[[Tree], Counter[object]], pairs: list[tuple[Tree | None, Tree]]
 ) -> Parts:
-    parts = []
-    for found, wanted in pairs:
-        left = Counter() if found is None else items_of(found)
-        right = items_of(wanted)
-        parts.append(((left & right).total(), left.total() + right.total()))
-    return parts
+    counts = []
+    for output, reference in pairs:
+        left = Counter() if output is None else items_of(output)
+        right = items_of(reference)
+        counts.append(((left & right).total(), left.total() + right.total()))
+    return counts

@@ -122,8 +122,8 @@ def data_worth(
         raise ValueError("a row at one number of pairs and a baseline at two or more are needed")
     tables = [
         np.asarray(curve[size], np.float64)
-        for curve, own in zip((row, baseline), sizes, strict=True)
-        for size in own
+        for curve, curve_sizes in zip((row, baseline), sizes, strict=True)
+        for size in curve_sizes
     ]
     _check(tables)
     copies = np.ones(len(tables[0])) if weights is None else np.asarray(weights, np.float64)
@@ -138,17 +138,17 @@ def data_worth(
     reached = _reached(sign * means[None, :split], sign * means[None, split:], logs)[0]
     among = _reached(sign * drawn[:, :split], sign * drawn[:, split:], logs)
     among = np.sort(among, axis=0)
-    places = np.array([LEVEL / 2, 1 - LEVEL / 2]) * (resamples - 1)
-    low, high = among[int(places[0])], among[int(np.ceil(places[1]))]
+    indices = np.array([LEVEL / 2, 1 - LEVEL / 2]) * (resamples - 1)
+    low, high = among[int(indices[0])], among[int(np.ceil(indices[1]))]
     curves = [
         Curve(
-            tuple(own),
+            tuple(curve_sizes),
             tuple(means[slots].tolist()),
             tuple(ends[0, slots].tolist()),
             tuple(ends[1, slots].tolist()),
             tuple(table.shape[1] for table in tables[slots]),
         )
-        for own, slots in zip(sizes, (slice(split), slice(split, None)), strict=True)
+        for curve_sizes, slots in zip(sizes, (slice(split), slice(split, None)), strict=True)
     ]
     times = [
         Times(
@@ -182,29 +182,31 @@ def _resample(tables: list[Array], copies: Array, resamples: int) -> Array:
     source = np.random.default_rng(SEED)
     items, runs = len(copies), [table.shape[1] for table in tables]
     together = np.concatenate(tables, axis=1)
-    parts = []
+    blocks = []
     for begin in range(0, resamples, BLOCK):
         size = min(BLOCK, resamples - begin)
         counts = source.multinomial(items, np.full(items, 1 / items), size) * copies
         by_run = counts @ together / counts.sum(1, keepdims=True)
         columns, first = [], 0
         for number in runs:
-            own = by_run[:, first : first + number]
-            chosen = np.take_along_axis(own, source.integers(number, size=(size, number)), axis=1)
+            table_means = by_run[:, first : first + number]
+            chosen = np.take_along_axis(
+                table_means, source.integers(number, size=(size, number)), axis=1
+            )
             wider = (number / (number - 1)) ** 0.5
             wider *= stdtrit(POINTS * (number - 1), 1 - LEVEL / 2) / ndtri(1 - LEVEL / 2)
-            centre = own.mean(1)
+            centre = table_means.mean(1)
             columns.append(centre + wider * (chosen.mean(1) - centre))
             first += number
-        parts.append(np.stack(columns, axis=1))
-    return np.concatenate(parts)
+        blocks.append(np.stack(columns, axis=1))
+    return np.concatenate(blocks)
 
 
 def _monotone(curves: Array) -> Array:
     """The rising curves [draws, points] that are nearest to curves (Barlow et al. 1972, theorem 1.4)."""
     points = curves.shape[1]
     sums = np.concatenate([np.zeros((len(curves), 1)), curves.cumsum(1)], axis=1)
-    found = np.empty_like(curves)
+    rising = np.empty_like(curves)
     for point in range(points):
         lowest = [
             np.min(
@@ -216,8 +218,8 @@ def _monotone(curves: Array) -> Array:
             )
             for begin in range(point + 1)
         ]
-        found[:, point] = np.max(lowest, axis=0)
-    return found
+        rising[:, point] = np.max(lowest, axis=0)
+    return rising
 
 
 def _reached(scores: Array, curves: Array, logs: Array) -> Array:
@@ -226,15 +228,15 @@ def _reached(scores: Array, curves: Array, logs: Array) -> Array:
     Infinity where they never do, minus infinity where they are above a score from their first point.
     """
     curves = _monotone(curves)
-    found = np.full(scores.shape, inf)
+    reached = np.full(scores.shape, inf)
     near = CLOSE * max(abs(scores).max(), abs(curves).max())
     for number in range(scores.shape[1]):
-        wanted = scores[:, number]
+        score = scores[:, number]
         for end in range(curves.shape[1] - 1, 0, -1):
             low, high = curves[:, end - 1], curves[:, end]
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.where(high - low > near, (wanted - low) / (high - low), 0.0)
+                share = np.where(high - low > near, (score - low) / (high - low), 0.0)
             here = logs[end - 1] + np.clip(share, 0, 1) * (logs[end] - logs[end - 1])
-            found[:, number] = np.where(wanted <= high + near, here, found[:, number])
-        found[:, number] = np.where(wanted < curves[:, 0] - near, -inf, found[:, number])
-    return found
+            reached[:, number] = np.where(score <= high + near, here, reached[:, number])
+        reached[:, number] = np.where(score < curves[:, 0] - near, -inf, reached[:, number])
+    return reached

@@ -45,40 +45,40 @@ def check_data_set(name: str, folder: str | Path | None = None) -> None:
         )
         expect(name, described, f"{published.names[0]} needs an https address with its sha256")
     texts = read_inputs(data, source)
-    parts = data.make(texts, 1)
-    for part in PARTS:
-        expect(name, len(parts.get(part, Part())) > 0, f"it has no examples for {part}")
-    for part, lines in parts.items():
-        _expect_lines(name, part, lines)
-    expect(name, data.make(texts, 1) == parts, "the same seed makes other examples")
-    expect(name, [*data.make(texts, 2)] == [*parts], "another seed makes other parts")
+    splits = data.make(texts, 1)
+    for split in PARTS:
+        expect(name, len(splits.get(split, Part())) > 0, f"it has no examples for {split}")
+    for split, lines in splits.items():
+        _expect_lines(name, split, lines)
+    expect(name, data.make(texts, 1) == splits, "the same seed makes other examples")
+    expect(name, [*data.make(texts, 2)] == [*splits], "another seed makes other parts")
     if data.extend is not None:
-        longer, size = data.make(texts, 1), len(parts["train"])
+        longer, size = data.make(texts, 1), len(splits["train"])
         data.extend(longer, size + MORE, 1)
         grown = longer.pop("train")
         expect(name, len(grown) == size + MORE, f"extend leaves {len(grown)} training examples")
-        others = {part: lines for part, lines in parts.items() if part != "train"}
-        same = grown.chosen(range(size)) == parts["train"] and longer == others
+        other_splits = {split: lines for split, lines in splits.items() if split != "train"}
+        same = grown.chosen(range(size)) == splits["train"] and longer == other_splits
         expect(name, same, "extend changes examples that were there")
-    with tempfile.TemporaryDirectory() as place, contextlib.redirect_stdout(io.StringIO()):
-        get(name, Path(place, name), source, 1, 1)
+    with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(io.StringIO()):
+        get(name, Path(temporary, name), source, 1, 1)
 
 
-def _expect_lines(name: str, part: str, lines: Part) -> None:
+def _expect_lines(name: str, split: str, lines: Part) -> None:
     columns = {"targets": lines.targets, "trees": lines.trees, "categories": lines.categories}
     for column, texts in columns.items():
         as_many = len(texts) == len(lines) or (not texts and column != "targets")
-        expect(name, as_many, f"{part} has {len(lines)} sources, but {len(texts)} {column}")
+        expect(name, as_many, f"{split} has {len(lines)} sources, but {len(texts)} {column}")
     for texts in (lines.sources, *columns.values()):
         for number, text in enumerate(texts, start=1):
             whole = bool(text.strip()) and text.splitlines() == [text]
-            expect(name, whole, f"{part}, example {number}: {text[:40]!r} is not one line of text")
+            expect(name, whole, f"{split}, example {number}: {text[:40]!r} is not one line of text")
     for number, (source, text) in enumerate(zip(lines.sources, lines.trees, strict=False), start=1):
         try:
             tree = parse_tree(text, "ptb")
         except TreeError as error:
-            raise AssertionError(f"{name}: {part}, tree {number}: {error}") from error
+            raise AssertionError(f"{name}: {split}, tree {number}: {error}") from error
         words = [label for label, word in zip(tree.labels, tree.words, strict=True) if word >= 0]
         expect(
-            name, words == source.split(), f"{part}, tree {number} has other words than its source"
+            name, words == source.split(), f"{split}, tree {number} has other words than its source"
         )

@@ -109,10 +109,12 @@ def the_trees_stay_as_they_are(spec: str) -> None:
     """A method that changes its trees in place changes them for the methods beside it."""
     for training in (False, True):
         tokens, batch = make_sentences(TREES)
-        before = {name: part.clone() for name, part in batch.to_dict().items()}
+        before = {name: tensor.clone() for name, tensor in batch.to_dict().items()}
         make_encoder(spec).train(training)(tokens, batch)
-        for name, part in batch.to_dict().items():
-            _expect(torch.equal(part, before[name]), f"the {name} of the trees is changed in place")
+        for name, tensor in batch.to_dict().items():
+            _expect(
+                torch.equal(tensor, before[name]), f"the {name} of the trees is changed in place"
+            )
 
 
 def it_is_ready_for_a_gpu(spec: str) -> None:
@@ -125,7 +127,7 @@ def it_is_ready_for_a_gpu(spec: str) -> None:
     if not methods.misplaced("encoder"):
         encoder = make_encoder(spec, dropout=0.1, attention_dropout=0.1).train().to("meta")
         tokens, batch = make_sentences(TREES)
-        trees = {name: part.to("meta") for name, part in batch.to_dict().items()}
+        trees = {name: tensor.to("meta") for name, tensor in batch.to_dict().items()}
         output = encoder(tokens.to("meta"), TreeBatch(**trees, check=False))
         loss = output.memory.sum()
         (loss if output.loss is None else loss + output.loss).backward()
@@ -145,17 +147,19 @@ def a_tree_is_the_same_beside_another(spec: str) -> None:
     _move_tables(methods, "")
     trees, labels = [*TREES, OTHER], {"a": 1, "b": 2, "d": 3}
     placed = torch.tensor(
-        [one for tree in trees for one in ([0] * (len(tree) % 2) + [1] * len(tree))]
+        [has_node for tree in trees for has_node in ([0] * (len(tree) % 2) + [1] * len(tree))]
     )
     nodes = (placed.cumsum(0) - 1).masked_fill(placed == 0, -1)
     for method in methods.methods:
         forest = batch_trees([trees], [nodes.tolist()], labels=labels)
         losses, first = [], 0
         for tree in trees:
-            own = (nodes >= first) & (nodes < first + len(tree))
-            token_nodes = (nodes - first).masked_fill(~own, -1).tolist()
+            of_tree = (nodes >= first) & (nodes < first + len(tree))
+            token_nodes = (nodes - first).masked_fill(~of_tree, -1).tolist()
             alone = batch_trees([tree], [token_nodes], labels=labels)
-            pairs = zip(_within(method, forest, own), _within(method, alone, own), strict=True)
+            pairs = zip(
+                _within(method, forest, of_tree), _within(method, alone, of_tree), strict=True
+            )
             for (hook, beside), (_, single) in pairs:
                 _expect_close(beside, single, 1e-5, f"{hook} differs beside another tree")
             losses.append(_losses(method, alone))
@@ -178,8 +182,8 @@ def the_tree_matters(spec: str) -> None:
         return
     trained = all(method.training_only for method in needing)
     encoder = make_encoder(spec, dropout=0.0).train(trained)
-    found = [encoder(*make_sentences([tree])) for tree in (TREES[0], OTHER)]
-    first, second = (one.loss if trained else one.memory for one in found)
+    outputs = [encoder(*make_sentences([tree])) for tree in (TREES[0], OTHER)]
+    first, second = (output.loss if trained else output.memory for output in outputs)
     _expect((first - second).abs().max() > 1e-3, "another tree gives the same output")
 
 
@@ -237,10 +241,10 @@ def half_precision_agrees_to_tolerance(spec: str) -> None:
     full = outputs_of(encoder, TREES)
     for dtype in (torch.bfloat16, torch.float16, torch.float64):
         rounded = outputs_of(copy.deepcopy(encoder).to(dtype), TREES)
-        for one, other in zip(full, rounded, strict=True):
-            _expect(other.dtype == dtype, f"in {dtype} it gives {other.dtype}")
+        for exact, inexact in zip(full, rounded, strict=True):
+            _expect(inexact.dtype == dtype, f"in {dtype} it gives {inexact.dtype}")
             tolerance = 1e-4 if dtype == torch.float64 else 0.15
-            _expect_close(one, other.to(one.dtype), tolerance, f"it differs in {dtype}")
+            _expect_close(exact, inexact.to(exact.dtype), tolerance, f"it differs in {dtype}")
 
 
 def an_empty_sentence_is_finite(spec: str) -> None:
@@ -261,7 +265,9 @@ def recomputed_activations_give_the_same_gradients(spec: str) -> None:
         encoder = make_encoder(spec, recompute=recompute).train()
         torch.manual_seed(5)
         encoder(*make_sentences(TREES)).memory.square().sum().backward()
-        gradients.append([one.grad for one in encoder.parameters() if one.grad is not None])
+        gradients.append(
+            [parameter.grad for parameter in encoder.parameters() if parameter.grad is not None]
+        )
     _expect(all(map(torch.equal, *gradients)), "the gradients differ")
 
 
@@ -419,16 +425,16 @@ def _expect_prefixes_to_stay(
             _expect_close(prefix, full[:, :length], 1e-5, fault)
 
 
-def _move_tables(model: nn.Module, part: str = "injections") -> None:
+def _move_tables(model: nn.Module, prefix: str = "injections") -> None:
     """Away from the start values, at which a method may still be the identity."""
     for name, parameter in model.named_parameters():
-        if name.startswith(part):
+        if name.startswith(prefix):
             nn.init.normal_(parameter, std=0.3)
 
 
-def _within(method: Injection, tree: TreeBatch, own: Tensor) -> list[tuple[str, Tensor]]:
+def _within(method: Injection, tree: TreeBatch, mask: Tensor) -> list[tuple[str, Tensor]]:
     """What the hooks of a method add to some tokens and their pairs, in double precision."""
-    width = len(own)
+    width = len(mask)
     x = torch.randn(1, SITE.heads, width, SITE.d_model // SITE.heads, generator=_generator())
     node_map, value_map = method.node_map(tree), method.value_map(tree)
     rows = {
@@ -441,9 +447,11 @@ def _within(method: Injection, tree: TreeBatch, own: Tensor) -> list[tuple[str, 
         "pair_scale": method.pair_scale(tree),
         "pair_features": method.pair_features(tree),
     }
-    found = [(hook, values[:, own]) for hook, values in rows.items() if values is not None]
-    found += [(hook, ids[..., own, :][..., own]) for hook, ids in pairs.items() if ids is not None]
-    return [(hook, values.double()) for hook, values in found]
+    additions = [(hook, values[:, mask]) for hook, values in rows.items() if values is not None]
+    additions += [
+        (hook, ids[..., mask, :][..., mask]) for hook, ids in pairs.items() if ids is not None
+    ]
+    return [(hook, values.double()) for hook, values in additions]
 
 
 def _losses(method: Injection, tree: TreeBatch) -> Tensor:
@@ -451,9 +459,9 @@ def _losses(method: Injection, tree: TreeBatch) -> Tensor:
     width = tree.token_node.shape[1]
     weights = torch.randn(1, SITE.heads, width, width, generator=_generator()).log_softmax(3)
     states = torch.randn(1, width, SITE.d_model, generator=_generator())
-    given = LayerStates(states, lambda heads: weights[:, :heads], states)
-    losses = [method.loss(layer, given, tree) for layer in range(SITE.layers)]
-    return torch.stack([states.new_zeros(()) if one is None else one.detach() for one in losses])
+    layer_states = LayerStates(states, lambda heads: weights[:, :heads], states)
+    losses = [method.loss(layer, layer_states, tree) for layer in range(SITE.layers)]
+    return torch.stack([states.new_zeros(()) if loss is None else loss.detach() for loss in losses])
 
 
 def _generator() -> torch.Generator:
@@ -465,13 +473,13 @@ def _expect(holds: Any, fault: str) -> None:
         raise AssertionError(fault)
 
 
-def _expect_close(one: Tensor, other: Tensor, tolerance: float, fault: str) -> None:
-    largest = (one - other).abs().max().item() if one.numel() else 0.0
+def _expect_close(first: Tensor, second: Tensor, tolerance: float, fault: str) -> None:
+    largest = (first - second).abs().max().item() if first.numel() else 0.0
     _expect(largest <= tolerance, f"{fault} by {largest:.2g}")
 
 
 def _expect_gradients(model: nn.Module) -> None:
-    learned = ((name, one) for name, one in model.named_parameters() if one.requires_grad)
+    learned = ((name, weight) for name, weight in model.named_parameters() if weight.requires_grad)
     for name, parameter in learned:
         _expect(parameter.grad is not None, f"{name} gets no gradient")
         if "k_proj.bias" not in name:  # adding a constant to all keys changes no softmax

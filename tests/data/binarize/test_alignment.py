@@ -250,7 +250,7 @@ def test_stretches_of_text_outside_all_spans(text, spans, stretches):
 def test_words_of_which_most_are_spelt_otherwise_are_named(words, texts, first, remarks):
     with remarks_of("f") as found:
         assert first_misspelt(words, texts, ELSEWHERE) == first
-    assert sum(finding.times for finding in found.found.values()) == remarks
+    assert sum(finding.times for finding in found.findings.values()) == remarks
 
 
 def test_words_that_share_a_span_are_not_compared():

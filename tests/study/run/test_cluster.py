@@ -245,7 +245,7 @@ def test_slurm_is_asked_once_for_all_jobs(tmp_path: Path, monkeypatch: pytest.Mo
     queue, begun = SlurmQueue(), time.monotonic()
 
     def entry(job: str, since: float = begun) -> Entry | None:
-        queue.asked = 0.0
+        queue.asked_at = 0.0
         return queue.entry(job, since)
 
     assert entry("1") is None

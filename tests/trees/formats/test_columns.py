@@ -137,4 +137,4 @@ def test_words_that_are_not_at_their_place_are_counted(line, starts, count):
     )
     with remarks_of("x.conllu") as remarks:
         conllu_spans("\n".join(rows), line)
-    assert [finding.times for finding in remarks.found.values()] == [count] * bool(count)
+    assert [finding.times for finding in remarks.findings.values()] == [count] * bool(count)

@@ -78,7 +78,7 @@ def test_a_full_stop_behind_a_bare_expression_is_refused():
 def test_expressions_that_look_like_something_else_are_counted(reader, text, said):
     with remarks_of("x.sexpr") as remarks:
         reader.parse(text)
-    assert [said in kind.found for kind in remarks.found] == [True] * bool(said)
+    assert [said in kind.content for kind in remarks.findings] == [True] * bool(said)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_the_full_stop_of_a_clause_is_left_out_and_counted(text, same):
     assert "holds the full stop of a clause; it is left out of the tree" in said
     with remarks_of("x.pl") as remarks:
         PROLOG.write(PROLOG.parse(same))
-    assert not remarks.found
+    assert not remarks.findings
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_spaces_in_json_labels_are_visible_but_those_of_words_are_not():
     assert JSONL.write(tree) == text
     with remarks_of("x") as remarks:
         assert JSONL.parse('["a", "b␣c"]') == JSONL.parse('["a", "b c"]')
-    assert [finding.lines for finding in remarks.found.values()] == [1]
+    assert [finding.lines for finding in remarks.findings.values()] == [1]
     with pytest.raises(TreeError, match="the label 'a b' holds a space; write it as ␣"):
         JSONL.write(Tree([-1], ["a b"]))
 
@@ -345,4 +345,4 @@ def test_sexpr_refuses_what_would_be_another_tree(tree_format, text, message):
 def test_line_comments_of_javascript_are_counted(text, count):
     with remarks_of("x.js") as remarks:
         FORMATS["javascript"].parse(text)
-    assert len(remarks.found) == count
+    assert len(remarks.findings) == count

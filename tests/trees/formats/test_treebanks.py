@@ -201,7 +201,7 @@ def test_comments_before_a_sentence_are_no_sentence(tmp_path):
         for record in records:
             remarks.line, remarks.records = record.line, remarks.records + 1
             parse_record(CONLLU, path, record)
-    assert [*remarks.found.values()] == [Finding(2, 2, 1)]
+    assert [*remarks.findings.values()] == [Finding(2, 2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_several_sentences_in_one_string_are_named(between):
 def test_blank_lines_behind_a_sentence_are_nothing_odd():
     with remarks_of("x.conllu") as remarks:
         assert len(CONLLU.parse(f"# text = a\n{row(1)}\n\n")) == 1
-    assert not remarks.found
+    assert not remarks.findings
 
 
 def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
@@ -259,7 +259,7 @@ def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
 def test_words_are_withheld_where_most_are_underscores(forms, count):
     with remarks_of("x.conllu") as remarks:
         CONLLU.parse("\n".join(row(n, form, n - 1) for n, form in enumerate(forms, start=1)))
-    assert len(remarks.found) == count
+    assert len(remarks.findings) == count
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_traces_under_other_labels_are_removed(trace, count):
     with remarks_of("x.ptb") as remarks:
         tree = PTB.parse(f"(S|<-NONE--S> {trace} (VP go))")
     assert nested(tree) == ["S|<-NONE--S>", ["VP", "go"]]
-    assert [finding.times for finding in remarks.found.values()] == [count]
+    assert [finding.times for finding in remarks.findings.values()] == [count]
 
 
 def test_lower_cased_brackets_are_brackets():
@@ -307,7 +307,7 @@ def test_words_with_their_places_are_refused():
 def test_words_of_brackets_that_look_like_something_else_are_counted(text, said):
     with remarks_of("x.ptb") as remarks:
         PTB.parse(text)
-    assert [said in kind.found for kind in remarks.found] == [True] * bool(said)
+    assert [said in kind.content for kind in remarks.findings] == [True] * bool(said)
 
 
 @pytest.mark.parametrize("name", ["UD_English-EWT/dev", "UD_Japanese-PUD/test"])

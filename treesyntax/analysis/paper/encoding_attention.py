@@ -63,7 +63,7 @@ def read_moves(text: str, degree: int) -> list[int]:
         return []
     if not re.fullmatch(r"(U|D\d+)+", text):
         raise OptionError(f"--moves {text}: give {STAY}, or U and D0, D1, … in a row, such as D1U")
-    steps = [-1 if one == "U" else int(one[1:]) for one in re.findall(r"U|D\d+", text)]
+    steps = [-1 if step == "U" else int(step[1:]) for step in re.findall(r"U|D\d+", text)]
     if max(steps) >= degree:
         raise OptionError(f"--moves {text}: nodes have {degree} branches, from D0 to D{degree - 1}")
     return steps[::-1]
@@ -115,8 +115,8 @@ def compute_attention(
     stacks, degree = stacks_of(nodes.paths, method.degree).double(), method.degree
     weights = {f"p = {p:g}": (chosen_weights(p, method.depth), temperature) for p in chosen}
     if len(method.raw):
-        own = f"learned p ({len(method.raw)})"
-        weights[own] = (method.weights().double(), method.site.d_model**0.5)
+        learned = f"learned p ({len(method.raw)})"
+        weights[learned] = (method.weights().double(), method.site.d_model**0.5)
     steps = {move: read_moves(move, degree) for move in moves}
     return {
         name: {
@@ -129,19 +129,19 @@ def compute_attention(
     }
 
 
-def draw_attention(found: Scores, names: Sequence[str], highest: float) -> Figure:
+def draw_attention(matrices: Scores, names: Sequence[str], highest: float) -> Figure:
     """A heat map for each matrix.
 
     Args:
-        found: the matrices.
+        matrices: one a panel, by title.
         names: of the nodes.
         highest: score with the brightest colour; 0 has the darkest.
     """
     side = min(max(0.14 * len(names), 2.2), 9.0)
     figure, axes = panel_grid(
-        len(found), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
+        len(matrices), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
     )
-    for panel, (name, matrix) in zip(axes.flat, found.items(), strict=False):
+    for panel, (name, matrix) in zip(axes.flat, matrices.items(), strict=False):
         image = heat_map(panel, matrix, (SEQUENTIAL, 0.0, highest))
         panel.set_title(name)
         name_ticks(panel, names)
@@ -176,14 +176,16 @@ def analyse(
         raise OptionError(f"--temperature {temperature:g}: give more than 0")
     method = read_method(checkpoint, side)
     nodes = choose_nodes(method, levels, data, subset, sentence)
-    asked = list(dict.fromkeys([STAY, *(moves or default_moves(method.degree))]))
-    found = compute_attention(method, nodes, p, asked, temperature)
-    if not found:
+    drawn_moves = list(dict.fromkeys([STAY, *(moves or default_moves(method.degree))]))
+    attention = compute_attention(method, nodes, p, drawn_moves, temperature)
+    if not attention:
         raise OptionError("the checkpoint has no p; give one with --p, such as 1")
-    highest = max(float(one.max()) for scores in found.values() for one in scores.values())
-    still = {name: scores[STAY] for name, scores in found.items()}
+    highest = max(
+        float(matrix.max()) for scores in attention.values() for matrix in scores.values()
+    )
+    still = {name: scores[STAY] for name, scores in attention.items()}
     write_figure(draw_attention(still, nodes.names, highest), out, NAME)
-    for name, scores in found.items():
+    for name, scores in attention.items():
         panels = {move: matrix for move, matrix in scores.items() if move != STAY}
         if panels:
             figure = draw_attention(panels, nodes.names, highest)
@@ -198,6 +200,6 @@ def analyse(
         "learned_p": compute_learned_p(method),
         "nodes": list(nodes.names),
         "shape": ["attending", "attended"],
-        "attention": found,
+        "attention": attention,
     }
     write_numbers(numbers, out, NAME)

@@ -95,7 +95,9 @@ def cell_texts(values: NDArray[np.float64]) -> NDArray[np.str_]:
     """What stands in the cells: whole numbers as they are, others with two decimals."""
     rounded = np.round(values, 2) + 0.0  # no -0.00
     form = "{:.0f}" if np.all(np.isnan(values) | (values == np.round(values))) else "{:.2f}"
-    return np.array([["" if np.isnan(one) else form.format(one) for one in row] for row in rounded])
+    return np.array(
+        [["" if np.isnan(value) else form.format(value) for value in row] for row in rounded]
+    )
 
 
 @torch.no_grad()
@@ -116,13 +118,17 @@ def cells_of(method: Injection, tree: Tree) -> Cells | None:
     size, heads = len(names), SITE.heads
     if (mapped := method.value_map(batch)) is not None:
         values = torch.eye(size).view(size, 1, size, 1).expand(-1, heads, -1, SITE.d_model // heads)
-        share = torch.stack([mapped(0, one)[0, 0, :, 0] for one in values.split(1)], 1)
+        share = torch.stack(
+            [mapped(0, basis_value)[0, 0, :, 0] for basis_value in values.split(1)], 1
+        )
         return Cells(
             "share of each value (column) in the value\nof a node (row)", _array(share), names
         )
-    if (wanted := _wanted_attention(method, batch, size)) is not None:
+    if (target_weights := _wanted_attention(method, batch, size)) is not None:
         return Cells(
-            "attention (row to column) that the loss\nasks of a head in training", wanted, names
+            "attention (row to column) that the loss\nasks of a head in training",
+            target_weights,
+            names,
         )
     if (turned := method.node_map(batch)) is not None:
         width = SITE.d_model // heads
@@ -136,9 +142,9 @@ def cells_of(method: Injection, tree: Tree) -> Cells | None:
     if (scale := method.pair_scale(batch)) is not None:
         return Cells("what the logit of a query (row) and\na key (column) is multiplied by", _array(scale[0]), names)  # fmt: skip
     if (features := method.pair_features(batch)) is not None:
-        shown = min(2, features.shape[1] - 1)
-        title = f"number {shown} (from 0) of {features.shape[1]} of a query (row)\nand a key (column), each with a weight"
-        return Cells(title, _array(features[0, shown]), names)
+        feature = min(2, features.shape[1] - 1)
+        title = f"number {feature} (from 0) of {features.shape[1]} of a query (row)\nand a key (column), each with a weight"
+        return Cells(title, _array(features[0, feature]), names)
     if (ids := method.relation_ids(batch)) is not None:
         table = method.bias_table(0)
         if table is not None and (table <= torch.finfo(table.dtype).min / 2).any():
@@ -171,9 +177,9 @@ def _wanted_attention(method: Injection, batch: TreeBatch, size: int) -> NDArray
 def _encodings(method: Injection, batch: TreeBatch, names: tuple[str, ...]) -> Cells | None:
     """The numbers that a method projects, or else the cosines of its encodings."""
     projected: list[torch.Tensor] = []
-    for part in method.modules():
-        if isinstance(part, torch.nn.Linear):
-            part.register_forward_pre_hook(lambda _, inputs: projected.append(inputs[0]))
+    for module in method.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_pre_hook(lambda _, inputs: projected.append(inputs[0]))
     encoding = method.node_encoding(batch)
     if encoding is None:
         return None

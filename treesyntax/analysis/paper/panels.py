@@ -87,26 +87,26 @@ class Run:
 
 
 def find_files(
-    places: Sequence[Path], kind: Kind, side: str, rows: Sequence[str], seeds: Sequence[int]
+    paths: Sequence[Path], kind: Kind, side: str, rows: Sequence[str], seeds: Sequence[int]
 ) -> Iterator[tuple[str, Path]]:
     """Names of runs and their files.
 
     Args:
-        places: files, or folders of studies.
+        paths: files, or folders of studies.
         kind: whose files.
         side: of the model.
         rows: of the studies; all if there are none.
         seeds: the same.
     """
-    for place in places:
-        if not place.is_dir():
-            yield place.stem if place.name != kind.file else place.parent.name, place
+    for path in paths:
+        if not path.is_dir():
+            yield path.stem if path.name != kind.file else path.parent.name, path
             continue
-        for file in sorted(place.glob(f"runs/*/analyses/{side}/{kind.file}")):
+        for file in sorted(path.glob(f"runs/*/analyses/{side}/{kind.file}")):
             name = file.parts[-4]
             row, seed = row_of_run(name)
             if (not rows or row in rows) and (not seeds or seed in map(str, seeds)):
-                yield (f"{place.name}/{name}" if len(places) > 1 else name), file
+                yield (f"{path.name}/{name}" if len(paths) > 1 else name), file
 
 
 def read_run(name: str, path: Path, kind: Kind) -> Run:
@@ -115,10 +115,10 @@ def read_run(name: str, path: Path, kind: Kind) -> Run:
     Raises:
         InputError: if it holds others than those of the kind.
     """
-    found = read_json(path)
+    content = read_json(path)
     try:
-        columns = tuple(map(str, found[kind.columns]))
-        values = np.array(found[kind.key], dtype=np.float64)
+        columns = tuple(map(str, content[kind.columns]))
+        values = np.array(content[kind.key], dtype=np.float64)
     except (KeyError, TypeError, ValueError):
         columns, values = (), np.zeros(0)
     square = kind.columns == "tokens"
@@ -177,14 +177,14 @@ def draw_panels(
         figsize=(wide * len(across) + 2.0, high * len(rows) + 1.2), layout="constrained"
     )
     axes = figure.subplots(len(rows), len(across), sharex=True, sharey=True, squeeze=False)
-    for (down, place), panel in np.ndenumerate(axes):
+    for (down, column), panel in np.ndenumerate(axes):
         run, layer = rows[down]
-        index = across[place]
+        index = across[column]
         block = run.values[layer, index] if square else run.values[index][list(heads)]
         image = heat_map(panel, block, (kind.palette, *limits))
         if not down:
             panel.set_title(f"{'head' if square else 'layer'} {index + 1}", fontsize=9)
-        if not place:
+        if not column:
             name = f"{run.name}, layer {layer + 1}" if square else run.name
             panel.set_ylabel(f"{name}\n{kind.labels[1]}", fontsize=8)
         panel.tick_params(labelsize=7)
@@ -200,7 +200,7 @@ def draw_panels(
 
 
 def analyse(
-    places: Sequence[Path],
+    paths: Sequence[Path],
     kind: str,
     side: str,
     rows: Sequence[str],
@@ -212,10 +212,10 @@ def analyse(
 ) -> None:
     """Draw the chosen parts of several runs, and write the numbers."""
     what = KINDS[kind]
-    files = list(find_files(places, what, side, rows, seeds))
+    files = list(find_files(paths, what, side, rows, seeds))
     if not files:
         raise OptionError(
-            f"{', '.join(map(str, places))}: no run has {side}/{what.file}, or none is chosen by "
+            f"{', '.join(map(str, paths))}: no run has {side}/{what.file}, or none is chosen by "
             "--rows and --seeds"
         )
     runs = [read_run(name, path, what) for name, path in files]
@@ -226,10 +226,10 @@ def analyse(
                 "draw it by itself, with --limit to keep the scale",
             )  # fmt: skip
     own_layers, own_heads = (
-        chosen(runs[0].values, given, axis) for axis, given in enumerate((layers, heads))
+        chosen(runs[0].values, choice, axis) for axis, choice in enumerate((layers, heads))
     )
-    shown = [run.values[np.ix_(own_layers, own_heads)] for run in runs]
-    limits = find_limits(shown, what.palette)
+    blocks = [run.values[np.ix_(own_layers, own_heads)] for run in runs]
+    limits = find_limits(blocks, what.palette)
     if limit is not None:
         if not 0 < limit < np.inf:
             raise OptionError(f"--limit {limit:g}: give more than 0")
@@ -241,6 +241,6 @@ def analyse(
         "heads": [head + 1 for head in own_heads],
         what.columns: list(runs[0].columns),
         "scale": list(limits),
-        what.key: {run.name: values for run, values in zip(runs, shown, strict=True)},
+        what.key: {run.name: values for run, values in zip(runs, blocks, strict=True)},
     }
     write_numbers(numbers, out, f"{NAME}_{kind}")

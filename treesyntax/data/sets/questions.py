@@ -39,7 +39,7 @@ def generate(args: argparse.Namespace) -> None:
     with remarks_of(args.data) as remarks:
         sets = read_parts(args.data, args.notation)
     remarks.records = sum(map(len, sets.values()))
-    print(*remarks.texts("pairs"), sep="\n", end="\n" * bool(remarks.found))
+    print(*remarks.texts("pairs"), sep="\n", end="\n" * bool(remarks.findings))
     described = {
         "generator": args.generator,
         "data": {
