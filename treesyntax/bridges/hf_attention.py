@@ -28,7 +28,7 @@ LAYER = "_treesyntax_layer"
 """The attribute of an attention that methods reach: the number of its layer."""
 
 
-_own: dict[str, Callable[..., tuple[Tensor, Tensor | None]]] = {}
+_plain: dict[str, Callable[..., tuple[Tensor, Tensor | None]]] = {}
 """The attention of transformers, where methods add nothing. Compiled code imports nothing."""
 
 
@@ -38,7 +38,7 @@ def register() -> None:
     transformers = importlib.import_module("transformers")
     masks = importlib.import_module("transformers.masking_utils")
     sdpa = importlib.import_module("transformers.integrations.sdpa_attention")
-    _own["sdpa"] = sdpa.sdpa_attention_forward
+    _plain["sdpa"] = sdpa.sdpa_attention_forward
     transformers.AttentionInterface.register(NAME, attention)
     transformers.AttentionMaskInterface.register(NAME, masks.sdpa_mask)
 
@@ -106,7 +106,7 @@ def attention(
         bias = total_bias(terms, query)
         if bias is not None:
             position_bias = bias if position_bias is None else position_bias + bias
-    return _own["sdpa"](
+    return _plain["sdpa"](
         module, query, key, value, attention_mask,
         dropout=dropout, scaling=scaling, position_bias=position_bias, is_causal=causal, **kwargs,
     )  # fmt: skip

@@ -103,7 +103,9 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     state = load_checkpoint(paths[-1])
     model: dict[str, Tensor] = state["model"]
     check_numbers(paths[-1], model)
-    weights = {_place(tensor): name for name, tensor in model.items() if tensor.is_floating_point()}
+    weights = {
+        _memory_of(tensor): name for name, tensor in model.items() if tensor.is_floating_point()
+    }
     sums = {name: model[name].double() for name in weights.values()}
     for path in tracked(paths[:-1], "checkpoints"):
         other = load_checkpoint(path)["model"]
@@ -116,12 +118,13 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
             total += other[name]
     means = {name: (sums[name] / len(paths)).to(model[name].dtype) for name in sums}
     state["model"] = {
-        name: means.get(weights.get(_place(tensor), ""), tensor) for name, tensor in model.items()
+        name: means.get(weights.get(_memory_of(tensor), ""), tensor)
+        for name, tensor in model.items()
     }
     return {key: value for key, value in state.items() if key != OPTIMIZER}
 
 
-def _place(tensor: Tensor) -> Place:
+def _memory_of(tensor: Tensor) -> Place:
     memory = tensor.untyped_storage().data_ptr(), tensor.storage_offset()
     return *memory, tensor.dtype, tensor.shape, tensor.stride()
 

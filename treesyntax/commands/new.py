@@ -99,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
     summary = summary_lines(data_summaries(plan.recipe))
     write_text(args.recipe, f"# {first}\n# {command}\n#\n# {_sizes(plan)}\n#\n{_rows(plan)}{text}")
     print("\n".join([*summary, ""]), end="")
-    print("\n".join(_told(args, plan, plan.of_rows(rows), content["vars"], [first, command])))
+    print(
+        "\n".join(_next_commands(args, plan, plan.of_rows(rows), content["vars"], [first, command]))
+    )
     return 0
 
 
@@ -143,7 +145,7 @@ def _rows(plan: Plan) -> str:
     return "\n".join([head, *lines, ""])
 
 
-def _told(
+def _next_commands(
     args: argparse.Namespace,
     plan: Plan,
     few: Plan,

@@ -289,13 +289,13 @@ class Segmenter:
 
     def _segment(self, text: str) -> tuple[list[str], bool]:
         """The subwords of a part, and whether white space is due before the next one."""
-        normal = self._parts.normalizer.normalize(text)
+        normal = self._halves.normalizer.normalize(text)
         words = normal.split(" ")
         core = " ".join([word for word in words if word])
         if not core:
             return [], len(words) > 1
         core = " " + core if not words[0] else core
-        return self._parts.encoder.encode(core, out_type=str), not words[-1]
+        return self._halves.encoder.encode(core, out_type=str), not words[-1]
 
     def normalised(self, text: str) -> tuple[str, list[int]]:
         """The line as the model spells it, and the place of each of its characters in ``text``.
@@ -305,11 +305,11 @@ class Segmenter:
         return _spaced(self._processor.normalize(_with_spaces(text), with_offsets=True))
 
     @cached_property
-    def _parts(self) -> _Parts:
-        return _Parts(self._model)
+    def _halves(self) -> _Halves:
+        return _Halves(self._model)
 
 
-class _Parts:
+class _Halves:
     """The two halves of a model: its normalisation, which leaves white space, and the rest.
 
     Apart, since a part of a line must neither lose white space before it nor get any, and since

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_asked: list[int] = []
+_signals: list[int] = []
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def stop_signals_interrupt() -> Iterator[None]:
         if os.getpid() != owner and number != signal.SIGINT:  # a worker that its pool ends
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-        _asked.append(number)
+        _signals.append(number)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
@@ -38,12 +38,12 @@ def stop_signals_interrupt() -> Iterator[None]:
     try:
         yield
     finally:
-        _asked.clear()
+        _signals.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def raise_if_asked() -> None:
     """Raise the KeyboardInterrupt of a signal that Python dropped; to be called now and then."""
-    if _asked:
+    if _signals:
         raise KeyboardInterrupt

@@ -20,7 +20,7 @@ class Loudness(NamedTuple):
 
 
 NORMAL = Loudness()
-_asked: ContextVar[Loudness] = ContextVar("loudness", default=NORMAL)
+_loudness: ContextVar[Loudness] = ContextVar("loudness", default=NORMAL)
 _bars: list[str] = []
 """The bars that are shown now."""
 
@@ -47,16 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def as_asked(args: argparse.Namespace) -> Iterator[None]:
     """What runs inside tells as much as these arguments ask for."""
     chosen = Loudness(getattr(args, "quiet", False), getattr(args, "verbose", False))
-    token = _asked.set(chosen)
+    token = _loudness.set(chosen)
     try:
         yield
     finally:
-        _asked.reset(token)
+        _loudness.reset(token)
 
 
 def loudness() -> Loudness:
     """What the command that runs was asked for."""
-    return _asked.get()
+    return _loudness.get()
 
 
 def progress_bar(*columns: str | ProgressColumn, **settings: float) -> Progress:

@@ -150,10 +150,10 @@ def _tokens(labels: Sequence[str], children: list[list[int]], used: set[str]) ->
         if isinstance(item, str):
             yield item
         else:
-            agenda += reversed(_parts(item, labels, children[item.node], names))
+            agenda += reversed(_tokens_of(item, labels, children[item.node], names))
 
 
-def _parts(
+def _tokens_of(
     work: Work, labels: Sequence[str], below: list[int], names: Sequence[str]
 ) -> list[str | Work]:
     """The tokens of a node, with work for its children between them.

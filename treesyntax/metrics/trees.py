@@ -108,7 +108,7 @@ def node_parts(hypotheses: Sequence[str], references: Sequence[str], notation: s
             counts[label, above, None if above in unordered else branch] += 1
         return counts
 
-    return _parts(nodes, _parsed(hypotheses, references, notation))
+    return _overlaps(nodes, _parsed(hypotheses, references, notation))
 
 
 def production_parts(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> Parts:
@@ -128,7 +128,7 @@ def production_parts(hypotheses: Sequence[str], references: Sequence[str], notat
                 counts[label, *(sorted(below) if label in unordered else below)] += 1
         return counts
 
-    return _parts(productions, _parsed(hypotheses, references, notation))
+    return _overlaps(productions, _parsed(hypotheses, references, notation))
 
 
 def micro_f1(common: float, total: float) -> float:
@@ -180,7 +180,7 @@ def parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
         return None
 
 
-def _parts(
+def _overlaps(
     items_of: Callable[[Tree], Counter[object]], pairs: list[tuple[Tree | None, Tree]]
 ) -> Parts:
     counts = []

@@ -195,7 +195,7 @@ def token_words(
             "the offsets of several texts do not say of which text a token is",
             "give sequence_ids=encoding.sequence_ids(row)",
         )
-    trees_by_text = _parts(tree)
+    trees_by_text = _trees_by_text(tree)
     if len(trees_by_text) != len(text):
         raise TreeError(
             f"{len(text)} texts, but trees for {len(trees_by_text)}",
@@ -242,7 +242,7 @@ def align_words(
     if sequence_ids is None:
         _refuse_words_that_come_again(words)
         return _Words(trees_of(tree)).of_tokens(words, policy)
-    trees_by_text = _parts(tree)
+    trees_by_text = _trees_by_text(tree)
     ids = _checked(sequence_ids, len(words), len(trees_by_text))
     joined, first = [NO_NODE] * len(words), 0
     for number, text_trees in enumerate(trees_by_text):
@@ -257,7 +257,7 @@ def align_words(
     return joined
 
 
-def _parts(tree: Trees | Sequence[Trees]) -> list[Trees | Sequence[Trees]]:
+def _trees_by_text(tree: Trees | Sequence[Trees]) -> list[Trees | Sequence[Trees]]:
     """What stands over each text of a pair."""
     return [tree] if isinstance(tree, Tree) or tree is None else list(tree)
 

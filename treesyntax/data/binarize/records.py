@@ -83,7 +83,7 @@ def records_of(path: Path, format_name: str, size: int) -> Iterator[Records]:
     """The records of a regular file, ``size`` at a time; it may be opened twice."""
     lines: list[int] = []
     texts: list[str] = []
-    for more in _parts(path, format_name):
+    for more in _chunks(path, format_name):
         lines += more.lines
         texts += more.texts
         whole = len(lines) - len(lines) % size
@@ -109,7 +109,7 @@ def _split(path: Path, format_name: str) -> Iterator[_Block | Iterator[Record]]:
     return _in_blocks(path, cut, one_by_one) if cut else iter([one_by_one(path)])
 
 
-def _parts(path: Path, format_name: str) -> Iterator[Records]:
+def _chunks(path: Path, format_name: str) -> Iterator[Records]:
     for chunk in _split(path, format_name):
         if isinstance(chunk, _Block):
             yield chunk.records()

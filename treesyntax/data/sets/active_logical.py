@@ -24,7 +24,7 @@ _SHA256 = {
 }
 
 
-def _part(content: bytes, name: str) -> Part:
+def _examples(content: bytes, name: str) -> Part:
     examples = Part()
     ptb, sexpr = get_format("ptb"), get_format("sexpr")
     for number, line in enumerate(lines_of(content, name), start=1):
@@ -40,7 +40,7 @@ def _part(content: bytes, name: str) -> Part:
 
 
 def _make(texts: Texts, _: int) -> dict[str, Part]:
-    splits = {split: _part(texts[name], name) for split, name in _FILES.items()}
+    splits = {split: _examples(texts[name], name) for split, name in _FILES.items()}
     both = Part()
     for name in ("ood_long", "ood_new"):
         examples = splits[name]

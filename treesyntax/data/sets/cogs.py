@@ -19,7 +19,7 @@ _PASSWORD = "SLOG"
 _GENERALISATION = "generalization_sets/gen_varfreeLF.tsv"
 
 
-def _part(rows: Iterable[list[str]], name: str, notation: Format) -> Part:
+def _examples(rows: Iterable[list[str]], name: str, notation: Format) -> Part:
     examples = Part()
     for number, (sentence, form, category) in enumerate(rows, start=1):
         parse_record(
@@ -40,7 +40,7 @@ def _slog(texts: Texts, _: int) -> dict[str, Part]:
     contents = {split: (name, texts[name]) for split, name in files.items()}
     contents["gen"] = (_GENERALISATION, hard)
     return {
-        split: _part(rows_of(content, name, 3), name, COGS_VARFREE)
+        split: _examples(rows_of(content, name, 3), name, COGS_VARFREE)
         for split, (name, content) in contents.items()
     }
 
@@ -48,7 +48,7 @@ def _slog(texts: Texts, _: int) -> dict[str, Part]:
 def _cogs(texts: Texts, _: int) -> dict[str, Part]:
     files = {"train": "train.tsv", "valid": "dev.tsv", "test": "test.tsv", "gen": "gen.tsv"}
     return {
-        split: _part(rows_of(texts[name], name, 3), name, COGS) for split, name in files.items()
+        split: _examples(rows_of(texts[name], name, 3), name, COGS) for split, name in files.items()
     }
 
 

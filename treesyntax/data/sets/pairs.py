@@ -72,7 +72,7 @@ def generate(args: argparse.Namespace) -> None:
         short = _short_enough(train, args.most_words)
         if args.most_words:
             notes["too_long_left_out"] = len(train[0]) - len(short)
-        indices = _taken(short, args.pairs, args.seed)
+        indices = _chosen(short, args.pairs, args.seed)
         read["train"] = tuple([lines[index] for index in indices] for lines in train)
     files = {
         f"{split}.{lang}": lines
@@ -101,7 +101,7 @@ def _short_enough(sides: tuple[list[str], ...], most_words: int) -> list[int]:
     return [index for index, size in enumerate(sizes) if size <= most_words]
 
 
-def _taken(indices: list[int], pairs: int, seed: int) -> list[int]:
+def _chosen(indices: list[int], pairs: int, seed: int) -> list[int]:
     if pairs > len(indices):
         raise OptionError(f"--pairs is {pairs}, but train has {len(indices)}")
     if not pairs:

@@ -25,7 +25,7 @@ _SHORT, _LONG = 20, 50
 _SHORT_PROGRAMS = For2LamOptions(style=Style.CHEN, length=_SHORT)
 
 
-def _part(programs: list[Tree]) -> Part:
+def _examples(programs: list[Tree]) -> Part:
     examples = Part()
     for program in programs:
         examples.add(FOR.write(program), LAMBDA.write(translate(program)), "", _category(program))
@@ -43,7 +43,7 @@ def _make(options: For2LamOptions, new_name: bool, _: Texts, seed: int) -> dict[
     splits = generate_splits(train, valid, test, replace(options, seed=seed))
     if new_name:
         splits["test"] = renamed(splits["test"], seed)
-    return {name: _part(programs) for name, programs in splits.items()}
+    return {name: _examples(programs) for name, programs in splits.items()}
 
 
 def renamed(programs: list[Tree], seed: int) -> list[Tree]:

@@ -68,11 +68,11 @@ def _verb_phrase(rng: random.Random, clauses: int) -> Node:
     return Node("VP", (word("V", rng.choice(WITH_OBJECT)[0]), object_))
 
 
-def _place(rng: random.Random, clauses: int) -> Node:
+def _prepositional_phrase(rng: random.Random, clauses: int) -> Node:
     """Where something happens: ``near the wolf``, and perhaps ``near the wolf behind a crane``."""
     phrase = _phrase(rng, rng.random() < 0.5, clauses)
     if not clauses and rng.random() < 0.3:
-        phrase = Node("NP", (*phrase.children, _place(rng, 0)))
+        phrase = Node("NP", (*phrase.children, _prepositional_phrase(rng, 0)))
     return Node("PP", (word("P", rng.choice(PLACES)), phrase))
 
 
@@ -92,7 +92,9 @@ def _draw(rng: random.Random, new: bool) -> Example | None:
     depth = rng.randint(1, DEEPEST_NEW if new else DEEPEST)
     clauses = {home: depth}
     plural = rng.random() < 0.5
-    front_phrases = [_place(rng, clauses.get(f"place_{number}", 0)) for number in range(fronts)]
+    front_phrases = [
+        _prepositional_phrase(rng, clauses.get(f"place_{number}", 0)) for number in range(fronts)
+    ]
     subject, main = _phrase(rng, plural, clauses.get("subject", 0)), _auxiliary(rng, plural)
     rest = _verb_phrase(rng, rng.randint(0, DEEPEST))
     if new:

@@ -57,7 +57,7 @@ def _phrase(words: list[str]) -> Node:
     return Node("V", tuple(map(word, shape, words)))
 
 
-def _part(content: bytes, name: str) -> Part:
+def _examples(content: bytes, name: str) -> Part:
     examples = Part()
     for number, line in enumerate(lines_of(content, name), start=1):
         try:
@@ -75,7 +75,7 @@ def _part(content: bytes, name: str) -> Part:
 
 
 def _make(names: tuple[str, str], texts: Texts, seed: int) -> dict[str, Part]:
-    train, test = (_part(texts[name], name) for name in names)
+    train, test = (_examples(texts[name], name) for name in names)
     train, valid = hold_out(train, max(1, len(train) // _VALID), seed)
     return {"train": train, "valid": valid, "test": test}
 

@@ -76,12 +76,12 @@ def parts_of(spec: str) -> dict[str, str]:
         last = tree.right if isinstance(tree, ast.BinOp) else tree
         call = last.func if isinstance(last, ast.Call) else last
         keywords = last.keywords if isinstance(last, ast.Call) else []
-        texts = {**_part(ast.unparse(call), keywords), **texts}
+        texts = {**_keywords_of(ast.unparse(call), keywords), **texts}
         tree = tree.left if isinstance(tree, ast.BinOp) else None
     return texts
 
 
-def _part(name: str, keywords: list[ast.keyword]) -> dict[str, str]:
+def _keywords_of(name: str, keywords: list[ast.keyword]) -> dict[str, str]:
     if name in _presets():  # arguments override those of a preset that is one method
         tree = ast.parse(_presets()[name], mode="eval").body
         if not isinstance(tree, ast.Call):

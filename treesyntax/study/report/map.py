@@ -170,7 +170,7 @@ def method_lines(cells: Sequence[Cell]) -> list[str]:
     lines = []
     for name in dict.fromkeys(cell.row for cell in cells):
         row_cells = [cell for cell in cells if cell.row == name and cell.conclusion]
-        words = sorted({cell.conclusion for cell in row_cells}, key=_place)
+        words = sorted({cell.conclusion for cell in row_cells}, key=_order)
         texts = [
             f"{word} on {', '.join(cell.test_set for cell in row_cells if cell.conclusion == word)}"
             for word in words
@@ -180,7 +180,7 @@ def method_lines(cells: Sequence[Cell]) -> list[str]:
     return lines
 
 
-def _place(text: str) -> int:
+def _order(text: str) -> int:
     """The place of a conclusion, which may say after how many updates, in the order of words."""
     return next((at for at, word in enumerate(WORDS) if text.startswith(word)), len(WORDS))
 

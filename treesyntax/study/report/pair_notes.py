@@ -21,7 +21,7 @@ def pair_notes(
     plan: Plan, folder: Path, rows: Collection[str], results: Sequence[Result]
 ) -> list[str]:
     """A note for each group of rows that did not use all pairs, a loud one if they used different ones."""
-    recorded = _told(results)
+    recorded = _facts_by_row(results)
     lost = {
         row: splits["lost"].get("batches") for row, splits in recorded.items() if "lost" in splits
     }
@@ -41,7 +41,7 @@ def pair_notes(
     return notes
 
 
-def _told(results: Sequence[Result]) -> dict[str, dict[str, Told]]:
+def _facts_by_row(results: Sequence[Result]) -> dict[str, dict[str, Told]]:
     """By row and split what the trainings told; that of the last run of a row counts."""
     recorded: dict[str, dict[str, Told]] = {}
     for result in results:

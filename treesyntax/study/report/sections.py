@@ -284,7 +284,7 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
     }
     lost = Section("not-drawn", "Analyses that are not drawn", "")
     failed: dict[str, Failure] = {}
-    for owner, list_folder, step in _places(plan):
+    for owner, list_folder, step in _analysis_folders(plan):
         if (failure := failure_of(step, plan, failures)) is not None:
             failed[owner] = failure
             continue
@@ -302,7 +302,7 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
     return [*sections.values(), lost]
 
 
-def _places(plan: Plan) -> Iterator[tuple[str, str, str]]:
+def _analysis_folders(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Of each analysis the owner, the folder and the step that makes it."""
     for run in plan.runs:
         if plan.recipe.analyses and run.seed == plan.recipe.seeds[0]:

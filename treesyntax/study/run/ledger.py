@@ -104,9 +104,9 @@ class Ledger:
         if step.kind in REPEATED and marker.get("code") != self.code(step):
             return False
         self._check_prepared(step)
-        return self._is_intact(self.folder, self._own(step))
+        return self._is_intact(self.folder, self._lasting_outputs(step))
 
-    def _own(self, step: Step) -> dict[str, str]:
+    def _lasting_outputs(self, step: Step) -> dict[str, str]:
         """The outputs of a step without those that a later prepare command wrote once more."""
         outputs = dict(self.marker(step).get("outputs", {}))
         prepare = self.plan.prepare if step.kind == PREPARE else []
@@ -147,7 +147,7 @@ class Ledger:
         return names[True] - names[False]
 
     def _check_prepared(self, step: Step) -> None:
-        for name, digest in self._own(step).items() if step.kind in PREPARED else ():
+        for name, digest in self._lasting_outputs(step).items() if step.kind in PREPARED else ():
             if (self.folder / name).is_file():
                 label = self.keys.labels.get(name.replace("data", "{data}", 1), "prepared data")
                 made, remedy = f"{step.name} made it", "delete it to have it made again"

@@ -14,10 +14,12 @@ from treesyntax.study.search.records import Record, read_records
 
 def trial_table(recipe: Recipe, search: Search, folder: Path) -> tuple[Table, list[str]]:
     """A line for each row of the study and each of the settings, and a note for each row."""
-    known = {_place(trial.row, trial.settings, trial.seed): trial for trial in read_records(folder)}
+    known = {
+        _trial_key(trial.row, trial.settings, trial.seed): trial for trial in read_records(folder)
+    }
 
     def find(row: Method, label: str, seed: int) -> Record | None:
-        return known.get(_place(row.name, search.settings[label], seed))
+        return known.get(_trial_key(row.name, search.settings[label], seed))
 
     rows, notes = [], [f"Settings {search.reason}; no trial reads the test set"]
     for method in recipe.methods:
@@ -33,5 +35,5 @@ def trial_table(recipe: Recipe, search: Search, folder: Path) -> tuple[Table, li
     return Table("", ("row", *search.flags, f"valid {search.metric}", ""), rows), notes
 
 
-def _place(row: str, settings: Settings, seed: int) -> tuple[str, str, int]:
+def _trial_key(row: str, settings: Settings, seed: int) -> tuple[str, str, int]:
     return row, json.dumps(settings, sort_keys=True), seed

@@ -136,9 +136,9 @@ class Notation:
         """
         rules = [rule for category in self.categories.values() for rule in category.rules]
         child_slots = zip(*(rule.slots for rule in rules if rule.label == label), strict=True)
-        return Children(tuple(self._place(items) for items in child_slots))
+        return Children(tuple(self._labels_of(items) for items in child_slots))
 
-    def _place(self, items: Sequence[Item]) -> Labels:
+    def _labels_of(self, items: Sequence[Item]) -> Labels:
         kinds = {
             kind
             for item in items
