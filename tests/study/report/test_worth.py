@@ -22,7 +22,7 @@ from support.study_helpers import (
 from treesyntax.__main__ import main
 from treesyntax.metrics.worth import data_worth
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.report.worth import find_worth, worth_lines
+from treesyntax.study.report.worth import find_worth, worth_lines, worth_numbers
 from treesyntax.study.results.results import drop_results, read_results, write_results
 
 SIZES = (100, 400, 1600)
@@ -81,6 +81,23 @@ def test_curves_and_the_number_are_those_of_the_public_function(out: Path, tmp_p
     assert main(["report", str(keep_items(out, kept := tmp_path / "kept"))]) == 0
     assert (kept / "worth.csv").read_bytes() == (out / "tables/worth.csv").read_bytes()
     assert line in capsys.readouterr().out
+
+
+def test_a_baseline_of_several_rows_stands_in_the_file_once(out: Path):
+    study = read_study(out)
+    (worth,) = find_worth(study.scores, study.rows, study.results)
+    several = [replace(worth, row="masks"), worth, replace(worth, row="sequence", baseline="plain")]
+    rows = [(line[0], line[7]) for line in worth_numbers(several)]
+    assert rows == [
+        (name, baseline)
+        for name, baseline in (
+            ("masks", "sequence"),
+            ("relation_mask", "sequence"),
+            ("sequence", "plain"),
+            ("plain", ""),
+        )
+        for _ in SIZES
+    ]
 
 
 def test_without_numbers_of_pairs_or_with_one_there_is_no_such_section(out: Path, tmp_path: Path):

@@ -49,6 +49,7 @@ from treesyntax.study.report.worth import (
     draw_worth,
     find_worth,
     worth_lines,
+    worth_numbers,
 )
 from treesyntax.study.results.domains import short_name
 from treesyntax.study.results.item_scores import ItemScores
@@ -124,7 +125,7 @@ def worth_section(
         section.table = Table(
             "", WORTH_HEADER, [cells for row_worth in row_worths for cells in row_worth.cells()]
         )
-        flat = [line for row_worth in row_worths for line in row_worth.numbers()]
+        flat = worth_numbers(row_worths)
         section.tables[WORTH_FILE] = [WORTH_COLUMNS, *flat]
         values = [dict(zip(WORTH_COLUMNS, map(_plain, line), strict=True)) for line in flat]
         caption = "Score by training pairs: means over runs, with 95 % intervals."

@@ -81,6 +81,15 @@ class RowWorth:
         return lines
 
 
+def worth_numbers(row_worths: Sequence[RowWorth]) -> list[list[object]]:
+    """The lines of the file; each curve stands there once, however many rows have it for a baseline."""
+    lines = [line for row_worth in row_worths for line in row_worth.numbers()]
+    once: dict[tuple[object, ...], list[object]] = {}
+    for line in sorted(lines, key=lambda line: not line[7]):  # with a factor before without
+        once.setdefault(tuple(line[:3]), line)
+    return list(once.values())
+
+
 def find_worth(
     scores: ItemScores, rows: Sequence[ItemRow], results: Sequence[Result]
 ) -> list[RowWorth]:
