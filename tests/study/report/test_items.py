@@ -95,6 +95,28 @@ def test_tables_are_those_of_the_study_to_the_last_digit(tmp_path: Path, monkeyp
     assert (out / "tables/table.csv").read_bytes() == before
 
 
+def test_metrics_that_coincide_are_shown_once_as_in_the_study(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setattr(study_helpers, "REFERENCES", TREES)
+    methods = {name: recipe_content()["methods"][name] for name in ("sequence", "stack_pe")}
+    out = make_study(tmp_path, methods=methods, score=["exact", "tree:sexpr"])
+    results = []
+    for one in read_results(out / "runs.jsonl"):
+        right = 20 + one.seed + 5 * (one.method == "stack_pe")
+        lines = [text if at < right else "( wrong )" for at, text in enumerate(TREES)]
+        write(out / f"runs/{one.method}-{one.seed}/hypotheses.txt", lines)
+        results.append(replace(one, value=100 * right / LINES))
+    write_results(out / "runs.jsonl", results)
+    write_tables(out)
+    capsys.readouterr()
+    again(out, tmp_path / "kept")
+    told = capsys.readouterr().out
+    note = "tree:sexpr has the scores of exact in every run of every row: shown once"
+    assert note in told
+    assert note in read_study(out).table.notes
+    assert "tree:sexpr" not in told.replace(note, "")
+    assert "tree:sexpr" in (tmp_path / "kept/table.csv").read_text()
+
+
 def domains_study(tmp_path: Path, strongest: tuple[str, ...]) -> Path:
     """A study with two test sets."""
     return make_two_test_sets(tmp_path, score=["exact", "chrf"], strongest=[*strongest])

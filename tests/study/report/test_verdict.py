@@ -113,7 +113,7 @@ def test_metrics_that_coincide_are_shown_once(tmp_path: Path):
     # The same means by chance, but not the same items.
     tests = {"tree:lambda": replace(ONE, metric="tree:lambda", primary=False)}
     rows = [replace(row, tests=tests) for row in table.rows]
-    assert find_coinciding(plan.recipe, rows) == {}
+    assert find_coinciding(plan.recipe.score, plan.recipe.primary, rows) == {}
 
 
 def manifest(view: str, tokens: int) -> dict:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.fairness import BATCH_KEY
-from treesyntax.study.recipe.recipe import FIXED, Recipe
+from treesyntax.study.recipe.recipe import FIXED
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
     COMPARISON_NOTE,
@@ -304,7 +304,7 @@ def make_table(
         lost = f", {count} failed" if (count := failures_of[method.name]) else ""
         mark = ",".join(mark for mark, names in marked.items() if method.name in names)
         rows.append(replace(row, seeds=row.seeds + lost, mark=mark))
-    coinciding = find_coinciding(recipe, rows)
+    coinciding = find_coinciding(recipe.score, recipe.primary, rows)
     shown = [comparison for comparison in comparisons if comparison.metric not in coinciding]
     parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
     missing = partial_note(recipe, results)
@@ -338,12 +338,14 @@ def make_table(
     )
 
 
-def find_coinciding(recipe: Recipe, rows: Sequence[Row]) -> dict[str, str]:
+def find_coinciding(
+    metrics: Sequence[str], primary: Sequence[str], rows: Sequence[Row]
+) -> dict[str, str]:
     """The metrics with the same values as another one in all runs, and where there are tests, of all
     items too; each with that other one, which is the primary metric or else stands earlier."""
     coinciding: dict[str, str] = {}
     columns: dict[tuple[object, ...], str] = {}
-    for metric in sorted(recipe.score, key=lambda metric: metric not in recipe.primary):
+    for metric in sorted(metrics, key=lambda metric: metric not in primary):
         spreads = [row.metrics.get(metric) for row in rows]
         tests = [row.tests[metric] for row in rows if metric in row.tests]
         other = columns.setdefault(tuple(spreads), metric)

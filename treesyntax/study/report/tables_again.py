@@ -32,13 +32,14 @@ from treesyntax.study.report.items import (
 from treesyntax.study.report.sections import category_section, map_section, worth_section
 from treesyntax.study.report.table import (
     StudyTable,
+    find_coinciding,
     make_console,
     make_row,
     print_line,
     print_table,
 )
 from treesyntax.study.report.table_files import table_csv
-from treesyntax.study.report.table_notes import unknown_endings
+from treesyntax.study.report.table_notes import coinciding_notes, unknown_endings
 from treesyntax.study.report.unequal_parts import unequal_notes
 from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import compare
@@ -432,26 +433,28 @@ def tables_again(
         ItemScores(StoredLines(study), study.results, study.stored.budget == FIXED),
     )
     comparisons = compare(scores, stored.rows, stored.score, len(stored.seeds))
+    rows = tuple(
+        make_row(row.row, row.primary, stored.score, len(stored.seeds), study.results, comparisons)
+        for row in stored.rows
+    )
+    coinciding = find_coinciding(stored.score, stored.primary, rows)
     table = StudyTable(
         study.results[0].recipe if study.results else "",
         stored.score,
-        tuple(
-            make_row(
-                row.row, row.primary, stored.score, len(stored.seeds), study.results, comparisons
-            )
-            for row in stored.rows
-        ),
+        rows,
         (
             *((_code_note(apart, mix_versions),) if apart else ()),
             *unknown_endings(study.results, comparisons, scores.fixed),
+            *coinciding_notes(coinciding),
             *unequal_notes(study.results, _across_parts(study)),
         ),
         (),
-        tuple(comparisons),
+        tuple(one for one in comparisons if one.metric not in coinciding),
         stored.primary,
         {row.row: Domain(row.test_set, row.system) for row in stored.rows}
         if any(row.test_set for row in stored.rows)
         else {},
+        coinciding,
     )
     lines = lines_by_row({row.row: Domain(row.test_set, row.system) for row in stored.rows})
     sections = [
