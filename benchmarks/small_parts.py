@@ -1,7 +1,7 @@
-"""The parts of a training step on a CPU that are not matrix products, as ratios to PyTorch's and fairseq's.
+"""The parts of a training step that are not matrix products, as ratios to PyTorch's and fairseq's, on a GPU where there is one.
 
 Dropout of a layer's output, the softmax of attention over a short sentence, and the loss with label smoothing
-from features (with the product that makes its logits), forward and backward.
+from features (with the product that makes its logits), forward and backward; and the step of Adam.
 
     OMP_NUM_THREADS=1 python benchmarks/small_parts.py
     python benchmarks/small_parts.py --tokens 2048 --width 512 --words 32000
@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
+from fairseq.optim.adam import Adam
 from timing import medians, print_ratios
 
+from fairseq_plugins.training.updates import in_one_pass
 from treesyntax.nn.dropout import drop
 from treesyntax.nn.kernels.smoothed_loss import projected_loss
 from treesyntax.nn.kernels.softmax import softmax
@@ -60,11 +63,25 @@ def loss_steps(tokens: int, width: int, words: int) -> dict[str, Callable[[], ob
         return torch.autograd.grad(loss, (features, weight))
 
     def half() -> object:
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(features.device.type, torch.bfloat16):
             loss = projected_loss(features, weight, target, SMOOTHING, PADDING)[0]
         return torch.autograd.grad(loss, (features, weight))
 
     return {"fairseq's": theirs, "ours": ours, "ours, --amp": half}
+
+
+def adam_steps(parameters: int, width: int) -> dict[str, Callable[[], object]]:
+    """A step of Adam over square matrices."""
+    fairseqs = getattr(Adam.step, "__wrapped__", Adam.step)
+    actions: dict[str, Callable[[], object]] = {}
+    for name, step in (("fairseq's", fairseqs), ("ours", in_one_pass(fairseqs))):
+        weights = [torch.nn.Parameter(torch.randn(width, width)) for _ in range(parameters)]
+        for weight in weights:
+            weight.grad = torch.randn(width, width)
+        optimizer = Adam(weights, lr=0.001, betas=(0.9, 0.98))
+        fairseqs(optimizer)  # which makes the moments
+        actions[name] = partial(step, optimizer)
+    return actions
 
 
 def main() -> None:
@@ -76,13 +93,18 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--words", type=int, default=6000, help="of the dictionary")
     parser.add_argument("--length", type=int, default=14, help="of the sentences of the softmax")
+    parser.add_argument(
+        "--parameters", type=int, default=100, help="tensors that Adam goes through"
+    )
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")
     for title, steps in (
         ("dropout", dropout_steps(options.tokens, options.width)),
         ("softmax", softmax_steps(options.tokens, options.length)),
         ("loss", loss_steps(options.tokens, options.width, options.words)),
+        ("adam", adam_steps(options.parameters, options.width)),
     ):
         print_ratios(title, medians(steps, options.repeats), next(iter(steps)))
 
