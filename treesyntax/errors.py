@@ -68,6 +68,13 @@ class OptionError(TreeSyntaxError):
     """An option, method name or recipe key that does not exist or does not fit."""
 
 
+def misfit(error: Exception) -> str:
+    """How what was read differs from what is expected there, from the error of the code that took it apart."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    return f"a value in it is of another kind ({error})"
+
+
 def need_package(
     module: str, extra: str, purpose: str, newest_python: tuple[int, int] | None = None
 ) -> None:

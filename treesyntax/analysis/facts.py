@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from treesyntax.analysis.loading import model_flags
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, misfit
 from treesyntax.model.checkpoint import load_checkpoint
 
 BUFFERS = ("version",)
@@ -61,5 +61,7 @@ def analyse(checkpoint: Path, last: Path | None) -> None:
     try:
         facts = json.dumps(compute_facts(best, load_checkpoint(last) if last else best))
     except (KeyError, IndexError, TypeError) as error:
-        raise InputError(checkpoint, None, f"is no checkpoint of a training ({error!r})") from None
+        raise InputError(
+            checkpoint, None, f"is no checkpoint of a training: {misfit(error)}"
+        ) from None
     print(facts)

@@ -88,7 +88,7 @@ def test_of_an_older_study_no_plan_is_known(tmp_path: Path):
     assert not (tmp_path / PLAN_FILE).exists()
     assert changes_since(tmp_path, recipe) == [UNKNOWN]
     (tmp_path / PLAN_FILE).write_text("{}")
-    with pytest.raises(InputError, match="is no plan of a study"):
+    with pytest.raises(InputError, match="is no plan of a study: it lacks "):
         changes_since(tmp_path, recipe)
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, misfit
 from treesyntax.files import write_text
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN, columns_of, plain_name
 from treesyntax.metrics.line_file import unpack
@@ -92,7 +92,8 @@ def read_part(path: Path) -> Part:
             and (not stored.outputs or result.run in stored.outputs)
         ]
     except (TypeError, ValueError) as error:
-        raise InputError(path, None, f"says of a run what cannot be ({error!r})", REMEDY) from None
+        cause = f"says of a run what cannot be: {misfit(error)}"
+        raise InputError(path, None, cause, REMEDY) from None
     return Part({row.row: path for row in stored.rows}, stored, each_once(results, file))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, misfit
 from treesyntax.files import read_json, sha256_of, write_json
 from treesyntax.study.recipe.recipe import SECTIONS, Recipe
 from treesyntax.study.results.results import Result, read_results, results_file
@@ -89,7 +89,8 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
             changes.append(f"Changed after the first score: {name}, by which outputs are scored.")
         return changes
     except (AttributeError, KeyError, TypeError) as error:
-        raise InputError(file, None, f"is no plan of a study ({error!r})", "restore it") from None
+        cause = f"is no plan of a study: {misfit(error)}"
+        raise InputError(file, None, cause, "restore it") from None
 
 
 def _is_scored(folder: Path) -> bool:

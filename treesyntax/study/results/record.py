@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, misfit
 from treesyntax.files import read_json, sha256_of_value
 from treesyntax.jobs import processor
 from treesyntax.study.recipe.identity import Identity
@@ -44,8 +44,8 @@ class Recorder:
             now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
             return [self._result(run, score, facts, now) for score in scores]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            cause = f"scores.json or facts.json is malformed ({error!r})"
-            raise InputError(folder, None, cause) from None
+            cause = f"has a scores.json or facts.json that is damaged: {misfit(error)}"
+            raise InputError(folder, None, cause, "remove both and go on with the study") from None
 
     def _result(self, run: Run, score: dict[str, Any], facts: dict[str, Any], date: str) -> Result:
         log = read_log(self.folder / f"logs/{run.step('train')}.log")
