@@ -236,9 +236,12 @@ def parse_options_once() -> None:
     """Have fairseq's options parsed once a process.
 
     fairseq hands each of its 276 options as text to hydra, whose parser takes longer over them than
-    most models here take to build.
+    most models here take to build. Each time hydra also copies all that it knows, lest a search path changes it.
     """
+    from hydra._internal import config_repository
     from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    config_repository.copy = SimpleNamespace(deepcopy=lambda known: known)
 
     parse = functools.cache(OverridesParser.create().parse_rule)
     OverridesParser.parse_rule = lambda _, text, rule: copy.copy(parse(text, rule))
