@@ -100,20 +100,20 @@ def test_metrics_that_coincide_are_shown_once_as_in_the_study(tmp_path: Path, mo
     methods = {name: recipe_content()["methods"][name] for name in ("sequence", "stack_pe")}
     out = make_study(tmp_path, methods=methods, score=["exact", "tree:sexpr"])
     results = []
-    for one in read_results(out / "runs.jsonl"):
-        right = 20 + one.seed + 5 * (one.method == "stack_pe")
+    for run in read_results(out / "runs.jsonl"):
+        right = 20 + run.seed + 5 * (run.method == "stack_pe")
         lines = [text if at < right else "( wrong )" for at, text in enumerate(TREES)]
-        write(out / f"runs/{one.method}-{one.seed}/hypotheses.txt", lines)
-        results.append(replace(one, value=100 * right / LINES))
+        write(out / f"runs/{run.method}-{run.seed}/hypotheses.txt", lines)
+        results.append(replace(run, value=100 * right / LINES))
     write_results(out / "runs.jsonl", results)
     write_tables(out)
     capsys.readouterr()
     again(out, tmp_path / "kept")
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     note = "tree:sexpr has the scores of exact in every run of every row: shown once"
-    assert note in told
+    assert note in printed
     assert note in read_study(out).table.notes
-    assert "tree:sexpr" not in told.replace(note, "")
+    assert "tree:sexpr" not in printed.replace(note, "")
     assert "tree:sexpr" in (tmp_path / "kept/table.csv").read_text()
 
 

@@ -450,7 +450,7 @@ def tables_again(
             *unequal_notes(study.results, _across_parts(study)),
         ),
         (),
-        tuple(one for one in comparisons if one.metric not in coinciding),
+        tuple(comparison for comparison in comparisons if comparison.metric not in coinciding),
         stored.primary,
         {row.row: Domain(row.test_set, row.system) for row in stored.rows}
         if any(row.test_set for row in stored.rows)
