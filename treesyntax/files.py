@@ -42,7 +42,7 @@ _KINDS = {
 
 
 def check_path(path: str | Path, what: str) -> None:
-    """Refuse a path that fairseq cannot take: it splits paths at ``:`` and looks up what ``${`` begins.
+    """Refuse a path that fairseq cannot take: it splits paths at ``:``, looks up what ``${`` begins, and has options at ``-``.
 
     All paths that reach fairseq come by here before any work is done: folders of data, of studies and
     of checkpoints.
@@ -52,8 +52,12 @@ def check_path(path: str | Path, what: str) -> None:
         what: the option or the word of the command line that it is the value of.
 
     Raises:
-        OptionError: if the path holds either.
+        OptionError: if the path holds one of the first two, or begins with the last.
     """
+    if str(path).startswith("-"):
+        raise OptionError(
+            f"{what} {path}: commands take '-' at its beginning for an option; give the whole path from / on"
+        )
     for mark, meaning in ((os.pathsep, "the end of a path"), ("${", "the name of a setting")):
         if mark in str(path):
             raise OptionError(

@@ -215,3 +215,8 @@ def test_paths_that_fairseq_would_split_are_refused(data, tmp_path):
 def test_a_path_that_fairseq_would_look_up_is_refused():
     with pytest.raises(OptionError, match=r"--out a\$\{b\}: fairseq takes '\$\{' for the name of"):
         check_path("a${b}", "--out")
+    with pytest.raises(
+        OptionError, match="take '-' at its beginning for an option; give the whole path"
+    ):
+        check_path("-runs/a", "--out")
+    check_path("runs/-a", "--out")
