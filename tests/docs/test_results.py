@@ -306,7 +306,13 @@ def test_conclusions_by_method_are_those_of_the_map() -> None:
             "sequence-task=cogs_varfree",
             r"(nary|lcrs)-task=cogs_varfree",
         ),
-        ("FOR to LAMBDA", "for2lam_100k/table.csv", "exact", "sequence", r"tree2tree_[db]fs"),
+        (
+            "FOR to LAMBDA",
+            "for2lam_pairs/table.csv",
+            "exact",
+            "sequence-pairs=8000",
+            "tree2tree-pairs=8000",
+        ),
         ("Multi30k, test2016", "multi30k_plain_long/categories.csv", "bleu", "sequence", "none"),
     ],
 )
@@ -384,6 +390,43 @@ def test_the_reservation_on_cogs_is_in_the_results() -> None:
         f"The worst run of `lcrs` has {worst[1]:.1f} after {worst[0]:,} updates,",
     ):
         assert text in page
+
+
+def test_the_curve_is_that_of_its_study(tmp_path: Path) -> None:
+    """The figure, and what is told of factors, of differences and of how the trainings ended."""
+    folder = DOCS / "results/for2lam_pairs"
+    shutil.copy(folder / "items.jsonl", tmp_path)
+    shutil.copy(results_file(folder), tmp_path)
+    assert main(["report", str(tmp_path / "items.jsonl")]) == 0
+    drawn = (tmp_path / "worth.svg").read_text("utf-8")
+    assert drawn == (DOCS / "figures/for2lam_pairs.svg").read_text("utf-8")
+    assert {run.ended for run in read_results(results_file(folder))} == {"rested"}
+    with (folder / "worth.csv").open(encoding="utf-8") as stream:
+        times = {
+            int(point["pairs"]): [float(point[f"times{end}"]) for end in ("", "_low", "_high")]
+            for point in csv.DictReader(stream)
+            if point["row"] == "tree2tree"
+        }
+    factor, low, high = times[500]
+    page = " ".join((DOCS / "where-trees-help.md").read_text("utf-8").split())
+    for text in (
+        f"[500 pairs with trees are worth {500 * factor:,.0f} without]".replace("1,064", "1,060"),
+        f"With 500 pairs `sequence` needs **{factor:.1f} times as many** to reach it ({low:.1f} to {high:.1f}), "
+        f"with 1,000 at least {times[1000][1]:.1f} times.",
+    ):
+        assert text in page
+    with (folder / "table.csv").open(encoding="utf-8") as stream:
+        rows = {
+            int(row["method"].partition("=")[2]): row
+            for row in csv.DictReader(stream)
+            if row["metric"] == "exact" and row["method"].startswith("tree2tree-")
+        }
+    helped = {size: row for size, row in rows.items() if row["conclusion"] == "syntax helps"}
+    gains = ", ".join(f"{float(row['difference']):+.1f}" for row in helped.values())
+    sizes = ", ".join(f"{size:,}" for size in helped)
+    assert f"| **syntax helps**, {gains} | {sizes} programs," in page
+    assert [size for size, row in rows.items() if row["conclusion"] == "not shown"] == [250]
+    assert "| not shown | 250 programs |" in page
 
 
 def test_the_page_of_the_map_is_short() -> None:
