@@ -275,6 +275,30 @@ def test_an_edit_of_a_method_that_is_trained_is_told(tmp_path: Path, capsys):
     assert "other code" not in capsys.readouterr().out
 
 
+def test_an_edit_of_a_method_whose_settings_were_searched_is_told(tmp_path: Path, capsys):
+    changes = {
+        "methods": methods_with("sequence", "mine"),
+        "import": "own.py",
+        "search": {"over": {"train.lr": [0.25, 0.5]}},
+    }
+    write_own(tmp_path)
+    run(tmp_path, seeds=[1], **changes)
+    assert "trials of mine" not in capsys.readouterr().out
+    write_own(tmp_path, MINE + "changed = True\n")
+    for options in ((), ("--plan",)):
+        assert run(tmp_path, *options, seeds=[1], **changes) == ""
+        said = capsys.readouterr().out
+        assert (
+            "2 trials of mine were made by other code than the present (train: own/own.py, " in said
+        )
+        assert "trials of sequence" not in said
+    (tmp_path / "out/search.jsonl").unlink()
+    for folder in ("search", "runs/mine-1"):
+        shutil.rmtree(tmp_path / "out" / folder)
+    assert len(trained(run(tmp_path, seeds=[1], **changes))) == 4 + 1
+    assert "other code" not in capsys.readouterr().out
+
+
 def test_a_data_set_of_the_users_own_that_changed_is_told(tmp_path: Path, capsys):
     text = MINE + 'register_data_set(DataSet("my_set"))\n'
     changes = {"prepare": ["treesyntax data make my_set {data}/p"], "import": "own.py"}

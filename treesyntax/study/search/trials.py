@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,9 @@ from typing import Any
 from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe, with_content
-from treesyntax.study.recipe.search import SEARCH, Search
+from treesyntax.study.recipe.search import SEARCH, TRIALS_FILE, Search
 from treesyntax.study.results.endings import ending
+from treesyntax.study.run.code import mixed_parts
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan, make_plan
@@ -100,9 +101,14 @@ class Trials:
     @cached_property
     def keys(self) -> dict[str, str]:
         """The key of each training by the name of its run."""
-        began = read_identity(self.inner).digests if (self.inner / IDENTITY_FILE).exists() else {}
-        keys = Ledger(self.plan, self.inner, began).keys.of
+        keys = self.ledger.keys.of
         return {run.name: keys[run.step("train")] for run in self.plan.runs}
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What is noted of the trainings."""
+        began = read_identity(self.inner).digests if (self.inner / IDENTITY_FILE).exists() else {}
+        return Ledger(self.plan, self.inner, began)
 
     @property
     def left(self) -> Plan:
@@ -153,9 +159,25 @@ class Trials:
         return [row.name for row in self.rows if winner_of(self.search, tried[row.name])]
 
     def lines(self) -> list[str]:
-        """A line for each row: its winner, or why it has none."""
+        """A line for each row: its winner, or why it has none; and which trials other code made."""
         tried = self.tried
-        return [winner_line(row.name, self.search, tried[row.name]) for row in self.rows]
+        lines = [winner_line(row.name, self.search, tried[row.name]) for row in self.rows]
+        return [*lines, *self._lines_of_other_code()]
+
+    def _lines_of_other_code(self) -> Iterator[str]:
+        """Who edited a method would take the settings that the former one chose for those of the edit."""
+        rows_by_code: dict[str, list[str]] = {}
+        for run in self.plan.runs:
+            row, step = self.row_of[run.name], self.plan.steps_of(run)[0]
+            if row in self.rows and self.keys[run.name] in self.records:
+                made_by = self.ledger.marker(step).get("code", {})
+                if made_by and (changed := mixed_parts([made_by, self.ledger.code(step)])):
+                    rows_by_code.setdefault(", ".join(changed), []).append(row.name)
+        for code, rows in rows_by_code.items():
+            yield (
+                f"{len(rows)} trials of {', '.join(dict.fromkeys(rows))} were made by other code than the present "
+                f"({code}) and are kept; to search anew, delete {self.inner} and {self.folder / TRIALS_FILE}"
+            )
 
     def chosen(self) -> Recipe:
         """The recipe of the runs: rows that have a winner have its settings."""
