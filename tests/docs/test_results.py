@@ -410,7 +410,8 @@ def test_the_curve_is_that_of_its_study(tmp_path: Path) -> None:
     factor, low, high = times[500]
     page = " ".join((DOCS / "where-trees-help.md").read_text("utf-8").split())
     for text in (
-        f"[500 pairs with trees are worth {round(500 * factor, -1):,.0f} without]",
+        f"[500 pairs with trees are worth {round(500 * factor, -1):,.0f} without](#how-much-data-is-a-tree-worth), "
+        f"{round(500 * low, -1):,.0f} to {round(500 * high, -1):,.0f}.",
         f"With 500 pairs `sequence` needs **{factor:.1f} times as many** to reach it ({low:.1f} to {high:.1f}), "
         f"with 1,000 at least {times[1000][1]:.1f} times.",
     ):
