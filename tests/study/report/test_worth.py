@@ -22,6 +22,8 @@ from support.study_helpers import (
 from treesyntax.__main__ import main
 from treesyntax.metrics.worth import data_worth
 from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.tables_again import _column as column
+from treesyntax.study.report.tables_again import read_part
 from treesyntax.study.report.worth import find_worth, worth_lines, worth_numbers
 from treesyntax.study.results.results import drop_results, read_results, write_results
 
@@ -98,6 +100,14 @@ def test_a_baseline_of_several_rows_stands_in_the_file_once(out: Path):
         )
         for _ in SIZES
     ]
+
+
+def test_curves_of_several_tasks_in_one_map_keep_apart(out: Path, tmp_path: Path):
+    write_report(read_study(out))
+    study = read_part(keep_items(out, tmp_path / "kept"))
+    curves = {row.curve for task in ("a", "b") for row in column(study, task).stored.rows}
+    names = ("sequence", "relation_mask")
+    assert curves == {f"{name}-task={task}" for name in names for task in ("a", "b")}
 
 
 def test_without_numbers_of_pairs_or_with_one_there_is_no_such_section(out: Path, tmp_path: Path):

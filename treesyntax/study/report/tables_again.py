@@ -199,6 +199,7 @@ def _column(study: Part, task: str) -> Part:
             other_code=tuple(names.get(name, f"{name}-{point}") for name in row.other_code),
             other_lines=tuple(names.get(name, f"{name}-{point}") for name in row.other_lines),
             control_of=names.get(row.control_of, row.control_of),
+            curve=f"{row.curve}-{point}" if row.curve else "",
         )  # fmt: skip
 
     stored = replace(
