@@ -6,7 +6,7 @@ asks for it once more, be it under another name, gets it back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from treesyntax.errors import OptionError
@@ -23,7 +23,7 @@ from treesyntax.study.run.ledger import (
     prepared_markers,
     trainings,
 )
-from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE, PREPARED
+from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE, PREPARED, Step
 
 SHORT = 8
 SHOWN = 3
@@ -98,30 +98,47 @@ def _way_back(ledger: Ledger, labels: list[str], origin: str) -> str:
     return " and ".join(steps)
 
 
+def names_by_other_code(
+    ledger: Ledger, kept: Iterable[tuple[str, Step, Mapping[str, str]]]
+) -> dict[str, list[str]]:
+    """What other code than the present made, by how that code differs.
+
+    Args:
+        ledger: of the study.
+        kept: the name of what is kept, the step that made it, and the code that the step had; {} where none is known.
+    """
+    labels_by_name: dict[str, list[str]] = {}
+    for name, step, made_by in kept:
+        labels = mixed_parts([made_by, ledger.code(step)]) if made_by else []
+        labels_by_name.setdefault(name, []).extend(labels)
+    names_by_code: dict[str, list[str]] = {}
+    for name, labels in labels_by_name.items():
+        if labels:
+            names_by_code.setdefault(", ".join(labels), []).append(name)
+    return names_by_code
+
+
 def lines_of_other_code(ledger: Ledger) -> list[str]:
     """Say what is kept of other code than the present: who edited a method would take its scores for those of the edit.
 
     Args:
         ledger: of a study whose runs lie where the plan has them, see `settle`.
     """
-    labels_by_name: dict[str, list[str]] = {}
-    for step in ledger.plan.steps:
-        if made_by := ledger.made_by(step):
-            name = step.name if step.kind in PREPARED else step.name.partition("/")[0]
-            labels_by_name.setdefault(name, []).extend(mixed_parts([made_by, ledger.code(step)]))
-    groups: dict[str, list[str]] = {}
-    for name, changed in labels_by_name.items():
-        if changed:
-            groups.setdefault(", ".join(changed), []).append(name)
+    names = {
+        step.name: step.name if step.kind in PREPARED else step.name.partition("/")[0]
+        for step in ledger.plan.steps
+    }
+    kept = ((names[step.name], step, ledger.made_by(step)) for step in ledger.plan.steps)
+    groups = names_by_other_code(ledger, kept)
     runs, lines = {run.name for run in ledger.plan.runs}, []
-    for code, names in groups.items():
+    for code, kept_names in groups.items():
         remedy = "choose another --out"
-        if runs.issuperset(names):
-            others = " and so on" if len(names) > 1 else ""
-            remedy = f"delete {ledger.folder / 'runs' / names[0]}{others}, or {remedy}"
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        if runs.issuperset(kept_names):
+            others = " and so on" if len(kept_names) > 1 else ""
+            remedy = f"delete {ledger.folder / 'runs' / kept_names[0]}{others}, or {remedy}"
+        more = f" and {len(kept_names) - SHOWN} more" if len(kept_names) > SHOWN else ""
         lines.append(
-            f"{', '.join(names[:SHOWN])}{more}: made by other code than the present ({code}) and kept, so tables show "
+            f"{', '.join(kept_names[:SHOWN])}{more}: made by other code than the present ({code}) and kept, so tables show "
             f"what that code gave; to have it made anew, {remedy}"
         )
     return lines

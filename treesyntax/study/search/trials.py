@@ -19,7 +19,7 @@ from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe, with_content
 from treesyntax.study.recipe.search import SEARCH, TRIALS_FILE, Search
 from treesyntax.study.results.endings import ending
-from treesyntax.study.run.code import mixed_parts
+from treesyntax.study.run.archive import names_by_other_code
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan, make_plan
@@ -166,16 +166,15 @@ class Trials:
 
     def _lines_of_other_code(self) -> Iterator[str]:
         """Who edited a method would take the settings that the former one chose for those of the edit."""
-        rows_by_code: dict[str, list[str]] = {}
-        for run in self.plan.runs:
-            row, step = self.row_of[run.name], self.plan.steps_of(run)[0]
-            if row in self.rows and self.keys[run.name] in self.records:
-                made_by = self.ledger.marker(step).get("code", {})
-                if made_by and (changed := mixed_parts([made_by, self.ledger.code(step)])):
-                    rows_by_code.setdefault(", ".join(changed), []).append(row.name)
-        for code, rows in rows_by_code.items():
+        kept = (
+            (run.name, step := self.plan.steps_of(run)[0], self.ledger.marker(step).get("code", {}))
+            for run in self.plan.runs
+            if self.row_of[run.name] in self.rows and self.keys[run.name] in self.records
+        )
+        for code, names in names_by_other_code(self.ledger, kept).items():
+            rows = dict.fromkeys(self.row_of[name].name for name in names)
             yield (
-                f"{len(rows)} trials of {', '.join(dict.fromkeys(rows))} were made by other code than the present "
+                f"{len(names)} trials of {', '.join(rows)} were made by other code than the present "
                 f"({code}) and are kept; to search anew, delete {self.inner} and {self.folder / TRIALS_FILE}"
             )
 
