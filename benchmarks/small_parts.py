@@ -1,7 +1,8 @@
 """The parts of a training step that are not matrix products, as ratios to PyTorch's and fairseq's, on a GPU where there is one.
 
 Dropout of a layer's output, the softmax of attention over a short sentence, and the loss with label smoothing
-from features (with the product that makes its logits), forward and backward; and the step of Adam.
+from features (with the product that makes its logits), forward and backward; the step of Adam; and the batch that
+is made of sentence pairs, always on the CPU.
 
     OMP_NUM_THREADS=1 python benchmarks/small_parts.py
     python benchmarks/small_parts.py --tokens 2048 --width 512 --words 32000
@@ -16,9 +17,11 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
+from fairseq.data import language_pair_dataset
 from fairseq.optim.adam import Adam
 from timing import medians, print_ratios
 
+from fairseq_plugins.collation import all_at_once
 from fairseq_plugins.training.updates import in_one_pass
 from treesyntax.nn.dropout import drop
 from treesyntax.nn.kernels.smoothed_loss import projected_loss
@@ -84,6 +87,26 @@ def adam_steps(parameters: int, width: int) -> dict[str, Callable[[], object]]:
     return actions
 
 
+def collation_steps(tokens: int, length: int) -> dict[str, Callable[[], object]]:
+    """The batch of sentence pairs of up to twice the length."""
+    theirs = getattr(language_pair_dataset.collate, "__wrapped__", language_pair_dataset.collate)
+
+    def sentence() -> torch.Tensor:
+        return torch.randint(3, 50, (int(torch.randint(1, 2 * length, ())),))
+
+    with torch.device("cpu"):
+        pairs = [
+            {"id": row, "source": sentence(), "target": sentence()}
+            for row in range(tokens // length)
+        ]
+
+    def make(collate: Callable[..., object]) -> object:
+        with torch.device("cpu"):
+            return collate(pairs, PADDING, 2)
+
+    return {"fairseq's": partial(make, theirs), "ours": partial(make, all_at_once(theirs))}
+
+
 def main() -> None:
     """Print a table for each part."""
     parser = argparse.ArgumentParser(
@@ -92,7 +115,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=4096, help="of a batch")
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--words", type=int, default=6000, help="of the dictionary")
-    parser.add_argument("--length", type=int, default=14, help="of the sentences of the softmax")
+    parser.add_argument("--length", type=int, default=14, help="of the sentences")
     parser.add_argument(
         "--parameters", type=int, default=100, help="tensors that Adam goes through"
     )
@@ -105,6 +128,7 @@ def main() -> None:
         ("softmax", softmax_steps(options.tokens, options.length)),
         ("loss", loss_steps(options.tokens, options.width, options.words)),
         ("adam", adam_steps(options.parameters, options.width)),
+        ("collation", collation_steps(options.tokens, options.length)),
     ):
         print_ratios(title, medians(steps, options.repeats), next(iter(steps)))
 

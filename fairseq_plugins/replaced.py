@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fairseq_plugins.checkpoints import keeping_ends_of_epochs
+from fairseq_plugins.collation import all_at_once
 from fairseq_plugins.dataset import with_trees
 from fairseq_plugins.help import with_epilog
 from fairseq_plugins.resume import resuming_in_every_process, resuming_on_data_that_fit
@@ -81,6 +82,9 @@ REPLACED = (
     Replaced("fairseq.criterions.label_smoothed_cross_entropy_with_rdrop", "duplicate_input", with_trees,
              "doubles a batch without its trees",
              "plugins/test_stock_options.py::test_r_drop_doubles_the_trees"),
+    Replaced("fairseq.data.language_pair_dataset", "collate", all_at_once,
+             "goes through the sentences of a batch seven times",
+             "plugins/test_collation.py::test_batches_are_those_of_fairseq"),
     Replaced("fairseq.optim.adam", "Adam.step", in_one_pass,
              "goes through each parameter several times",
              "plugins/training/test_updates.py::test_adam_is_that_of_fairseq"),
