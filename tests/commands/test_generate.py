@@ -209,6 +209,21 @@ def test_split_refuses_impossible_numbers(tmp_path: Path, capsys, more: list[str
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("begin", ["", "# text = a b\n", "1-2\tab" + 8 * "\t_" + "\n"])
+def test_split_refuses_a_treebank_whose_words_have_lines(tmp_path: Path, capsys, begin: str):
+    words = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
+    source, target = tmp_path / "all.conllu", tmp_path / "all.labels"
+    source.write_text(begin + 20 * words)
+    target.write_text(source.read_text())
+    assert split(source, target, tmp_path / "out", "--valid", "3") == 2
+    line = 2 if begin.startswith("#") else 1
+    assert capsys.readouterr().err == (
+        f"treesyntax generate: {source}:{line}: is CoNLL-U, where each word of a sentence has a line; "
+        "write a sentence a line, as text or as trees in jsonl\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
 def test_split_refuses_files_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     source, target = aligned(tmp_path)
     target.write_text("(f 0)\n")

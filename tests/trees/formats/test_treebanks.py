@@ -17,6 +17,7 @@ from support.strategies import constituency_trees, dependency_trees
 from treesyntax.errors import InputError
 from treesyntax.remarks import Finding, remarks_of
 from treesyntax.trees.formats import FORMATS, RecordError, parse_record, read_trees
+from treesyntax.trees.formats.ptb import NAMES, UNLABELLED
 from treesyntax.trees.tree import Tree
 
 # Penn Treebank brackets
@@ -70,6 +71,21 @@ def test_ptb_unescapes_brackets_in_words_only():
 def test_unlabelled_brackets_around_a_tree_are_dropped_and_others_get_labels(text, kept):
     assert PTB.write(PTB.parse(text)) == kept
     assert PTB.parse(kept) == PTB.parse(text)
+
+
+def test_the_name_of_a_tree_in_a_historical_corpus_is_no_word_and_counted(tmp_path):
+    path = tmp_path / "letters.psd"
+    path.write_text(
+        "( (IP-MAT (NP-SBJ (PRO I)) (VBP pray))\n  (ID LETTERS-E1,12.7))\n\n"
+        "( (IP-MAT (NP-SBJ (-NONE- *con*)))\n  (ID LETTERS-E1,12.8))\n\n( (S (ID a)))\n( (ID a))\n"
+    )
+    with remarks_of(path) as remarks:
+        trees = list(read_trees(path, "mrg"))
+    assert list(map(words_of, trees)) == [["I", "pray"], [], ["a"], ["a"]]
+    assert nested(trees[0]) == ["IP-MAT", ["NP-SBJ", ["PRO", "I"]], ["VBP", "pray"]]
+    (names,) = (finding for kind, finding in remarks.findings.items() if kind == NAMES)
+    assert names.lines == 2
+    assert UNLABELLED not in remarks.findings
 
 
 def words_of(tree: Tree) -> list[str]:

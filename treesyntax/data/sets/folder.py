@@ -14,6 +14,7 @@ from treesyntax.files import atomic_folder, read_lines, read_object, write_json
 from treesyntax.made.digests import sha256_of_lines, text_of
 from treesyntax.made.reuse import changed_file, differences, is_taken
 from treesyntax.source import code_of_module
+from treesyntax.trees.formats import conllu
 
 Files = dict[str, list[str]]
 """The lines of each file by its name. Files without lines are not written."""
@@ -151,8 +152,10 @@ def checked_sizes(small_train: Sequence[int], most: int) -> list[int]:
 
 
 def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """The lines of two text files, which must have equally many."""
+    """The lines of two text files, which must have equally many, with an example on each."""
     pair = list(read_lines(source)), list(read_lines(target))
+    for path, lines in zip((source, target), pair, strict=True):
+        _check_not_conllu(path, lines)
     if len(pair[0]) != len(pair[1]):
         raise InputError(
             target,
@@ -161,6 +164,15 @@ def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
             "the files must be aligned line by line",
         )
     return pair
+
+
+def _check_not_conllu(path: Path, lines: Sequence[str]) -> None:
+    """Refuse a treebank: its lines are words, and would be drawn as if they were sentences."""
+    first = next((number for number, line in enumerate(lines) if line and line[0] != "#"), None)
+    if first is not None and conllu.is_first_word(lines[first]):
+        cause = "is CoNLL-U, where each word of a sentence has a line"
+        remedy = "write a sentence a line, as text or as trees in jsonl"
+        raise InputError(path, first + 1, cause, remedy)
 
 
 def packed(path: Path) -> Path | None:

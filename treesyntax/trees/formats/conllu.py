@@ -67,6 +67,13 @@ def rows(text: str) -> list[list[str]]:
     return [line.split("\t") if line and line[0] != "#" else [] for line in text.split("\n")]
 
 
+def is_first_word(line: str) -> bool:
+    """Whether a line is the first of a sentence: of its first word, or of a token or an empty node before it."""
+    row = line.split("\t")
+    numbered = len(row) == _COLUMNS and re.fullmatch(r"1(-[0-9]+)?|0\.1", row[ID])
+    return bool(numbered) and (row[HEAD] == _UNKNOWN or row[HEAD].isdecimal())
+
+
 # Cached, as the tree and the offsets of a record are read one after the other.
 @lru_cache(maxsize=1)
 def columns(text: str) -> dict[int, list[str]] | None:

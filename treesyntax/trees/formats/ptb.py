@@ -10,7 +10,8 @@ white space separates tokens.
 Traces, the leaves of ``-NONE-``, stand for no word of the text: they are removed with the brackets
 that this empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words like ``*T*-1``
 elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped.
-Others get a label, since a label becomes a token: ``TOP`` at the root, ``X`` elsewhere.
+Others get a label, since a label becomes a token: ``TOP`` at the root, ``X`` elsewhere. The name that
+historical corpora give a tree, ``( (IP-MAT …) (ID NAME))``, is no word of its text and is dropped.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _BACKSLASH = re.compile(r"\\+(?=[/*])")
 _QUOTE_SIGN = "[\"'`«»‹›“”‘’‚„]"
 _QUOTES = re.compile(f"{_QUOTE_SIGN}+")
 _ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
-_TRACE = "-NONE-"
+_TRACE, _NAME = "-NONE-", "ID"
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
 _TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
@@ -69,6 +70,9 @@ TAGGED = Remark(
 )
 SCORES = Remark(
     "numbers in brackets as words ([12.3])", "scores of a parser are no words: print none"
+)
+NAMES = Remark(
+    "the name of the tree, (ID …), beside it", "it is no word of the text and is left out"
 )
 UNLABELLED = Remark(
     "brackets without a label",
@@ -94,6 +98,9 @@ def parse_mrg(text: str) -> Tree:
 
 def _parse(text: str, remedy_if_open: str) -> Tree:
     parents, labels, words = _scan(text, remedy_if_open)
+    if labels[-2:-1] == [_NAME] and _ends_with_name(parents, labels, words):
+        remark(NAMES)
+        parents, labels, words = parents[:-2], labels[:-2], words[:-2]
     if _TRACE in text:
         parents, labels, words = _without_traces(parents, labels, words)
     if "*" in text and (signs := _trace_signs(parents, labels, words)):
@@ -170,6 +177,12 @@ def _without_traces(
         [labels[node] for node in nodes],
         [next(word_indices) if words[node] >= 0 else -1 for node in nodes],
     )
+
+
+def _ends_with_name(parents: list[int], labels: list[str], words: list[int]) -> bool:
+    """Whether ``(ID NAME)`` stands last in an unlabelled bracket around a tree."""
+    bracket = len(labels) - 2
+    return bracket > 1 and not labels[0] and parents[-2:] == [0, bracket]
 
 
 def _trace_signs(parents: list[int], labels: list[str], words: list[int]) -> int:

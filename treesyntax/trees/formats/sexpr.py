@@ -10,8 +10,9 @@ Atoms are separated by ASCII white space and parentheses. Of Lisp, ``"new york"`
 label has ``␣`` for each space since tokens hold none, and ``'x`` is read as ``( quote x )``, a backquote
 as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``. Types, ``loc:<lo,<lo,t>>``, are
 part of their atom. Comments, square and curly
-brackets, ``|symbols|``, ``'single quotes'`` and what looks like another language, ``f(x)`` and ``a = b``, are
-refused; ``( f(x) )`` is read as Lisp has it, ``( f ( x ) )``, and counted.
+brackets, ``|symbols|``, ``'single quotes'``, strings without a space beside them, ``"1998"^^year``, and what
+looks like another language, ``f(x)`` and ``a = b``, are refused; ``( f(x) )`` is read as Lisp has it,
+``( f ( x ) )``, and counted.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ GLUED = Remark(
 WRAPPED = Remark(
     "brackets around the whole tree", "they are read as a node (): use the format sexpr"
 )
+_MARKS = {"(", ")", *QUOTES}
 _CALL = re.compile(r"\s*([^\s()]+)\(", re.ASCII)
 _NOT_ATOMS = {
     '"': ("a string is not closed", "end it with a double quote on the same line"),
@@ -110,7 +112,7 @@ def _split(text: str) -> list[str]:
             tokens[-1] += token
             in_type = tokens[-1].count("<") > tokens[-1].count(">")
             continue
-        if glued and token in (",", ",@") and tokens[-1] not in ("(", ")", *QUOTES):
+        if glued and token in (",", ",@") and tokens[-1] not in _MARKS:
             if tokens[-1].count("<") <= tokens[-1].count(">"):
                 cause = f"a comma stands right behind {tokens[-1][:40]!r}, as in another language"
                 raise RecordError(cause, "put spaces, or choose the format of such text")
@@ -118,12 +120,16 @@ def _split(text: str) -> list[str]:
             in_type = True
             continue
         in_type = False
-        if glued and token == "(" and tokens[-1] not in ("(", ")", *QUOTES):
+        if glued and token == "(" and tokens[-1] not in _MARKS:
             remark(GLUED)
         if token in _NOT_ATOMS and (
             token not in QUOTES or text[match.end() : match.end() + 1] in ("", " ", ")")
         ):
             raise RecordError(*_NOT_ATOMS[token])
+        if glued and '"' in (token[0], tokens[-1][0]) and not {token, tokens[-1]} & _MARKS:
+            cause = f"{token[:40]!r} stands right behind {tokens[-1].replace(SPACE, ' ')[:40]!r}"
+            remedy = "write both as one string, or a space between them if they are two items"
+            raise RecordError(cause, remedy)
         tokens.append(with_visible_spaces(token) if token[0] == '"' else token)
     if in_type:
         raise RecordError(f"the type in {tokens[-1][:40]!r} is not closed", "end it with >")
@@ -161,7 +167,7 @@ def _first_item(tokens: list[str]) -> tuple[Tree, int]:
             continue
         if token == "(":
             current = len(labels)
-            headed = padded[index] not in ("(", ")", *QUOTES) and padded[index + 1] != ")"
+            headed = padded[index] not in _MARKS and padded[index + 1] != ")"
             labels.append(padded[index] if headed else LIST)
             index += headed
             continue
