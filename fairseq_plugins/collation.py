@@ -101,9 +101,7 @@ def _is_plain(samples: Sequence[Mapping[str, Any]], end: int | None) -> bool:
     )
 
 
-def _padded(
-    sentences: list[Tensor], padding: int, left: bool, least: int, multiple: int
-) -> Padded:
+def _padded(sentences: list[Tensor], padding: int, left: bool, least: int, multiple: int) -> Padded:
     """Sentences [T] as a batch, at least so wide and a multiple of so many columns wide."""
     sizes = [len(sentence) for sentence in sentences]
     width = max(*sizes, least)
