@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from treesyntax.nn.dropout import drop
+from treesyntax.nn.kernels.derivatives import is_wanted_twice
 from treesyntax.nn.kernels.lookup import clamped, padding_bias, read_table, sums_by_id
 from treesyntax.nn.kernels.softmax import softmax
 from treesyntax.nn.kernels.table import attend_with_table
@@ -298,8 +299,9 @@ def _attend(
 ) -> Tensor:
     table = None if mask is not None and mask.shape[1] > 1 else _one_table(terms)
     fits = q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
+    once = not is_wanted_twice()
     if (
-        table and fits and not torch.compiler.is_exporting()
+        table and fits and once and not torch.compiler.is_exporting()
     ):  # its gradient is not in an exported graph
         ids, bias, model_logits = table
         bias = bias if bias is None else clamped(bias, q.dtype)
@@ -307,7 +309,7 @@ def _attend(
         hidden = padding_bias(q.dtype)
         return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, model_logits)
     k, v = of_all_heads(k, q.shape[1]), of_all_heads(v, q.shape[1])
-    if pays(q, k) and all(term.is_table for term in terms):
+    if once and pays(q, k) and all(term.is_table for term in terms):
         return _attend_by_tables(q, k, v, mask, terms, dropout, unmapped)
     weights = pair_weights(q, k, mask, terms, unmapped)
     if dropout:

@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from treesyntax.nn.dropout import drop
+from treesyntax.nn.kernels.derivatives import differentiable_once
 from treesyntax.nn.kernels.lookup import as_bytes, for_all_layers
 from treesyntax.nn.kernels.softmax import softmax
 
@@ -348,7 +348,7 @@ class _TableAttention(torch.autograd.Function):
         return output
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, table, model_logits, empty, mask, *rest = ctx.saved_tensors
         tiles, group, slots = ctx.layout

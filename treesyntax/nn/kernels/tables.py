@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from treesyntax.nn.dropout import drop
+from treesyntax.nn.kernels.derivatives import differentiable_once
 from treesyntax.nn.kernels.softmax import softmax
 
 MANY = 1 << 24
@@ -147,7 +147,7 @@ class _Attention(torch.autograd.Function):
         return output, *(total for total in sums if total is not None)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx: Any, of_output: Tensor, *of_sums: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, *rest = ctx.saved_tensors
         plan, tables, tiles = ctx.plan, rest[: ctx.count], iter(rest[ctx.count :])
