@@ -227,6 +227,36 @@ def test_another_attention_in_a_layer_is_refused_rather_than_passed_by():
         run(bridge, torch.randn(2, 7, 16), True, tree=BATCH)
 
 
+@pytest.mark.parametrize(
+    "register",
+    [
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+    ],
+)
+def test_hooks_that_would_never_be_called_are_refused(register: str):
+    """Who records activations would record none, and pruned weights would be those of the last step."""
+    bridge = ts.TransformerEncoderBridge(make(), "relation_mask")
+    x = torch.randn(2, 7, 16)
+    called = []
+    for module, name in (
+        (bridge.model, "the encoder"),
+        (bridge.model.layers[1].self_attn, "self_attn"),
+    ):
+        hook = getattr(module, register)(lambda *_: called.append(1))
+        with pytest.raises(
+            ts.OptionError, match=f"{name} has a hook, which a bridge does not call"
+        ):
+            run(bridge, x, True, tree=BATCH)
+        hook.remove()
+    for module in (bridge, bridge.model.layers[1], bridge.model.layers[1].self_attn.out_proj):
+        getattr(module, register)(lambda *_: called.append(1))
+    run(bridge, x.requires_grad_(), True, tree=BATCH).sum().backward()
+    assert len(called) == 3
+
+
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("spec", ["relation_mask", "stack_pe(depth=4)"])
 def test_trees_over_other_tokens_are_refused(spec: str, batch_first: bool):

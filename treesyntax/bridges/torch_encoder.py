@@ -117,6 +117,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
             if self.injections.needs_tree:
                 raise needs_trees(self.spec)
             tree = TreeBatch.without_trees(tokens)
+        _refuse_hooks(self.model, "the encoder", "the bridge")
         batch = read_batch(tree)
         check_over(batch, tokens)
         self._check_masks(mask, src_key_padding_mask, tokens.shape)
@@ -162,6 +163,16 @@ class TransformerEncoderBridge(Bridge, nn.Module):
                 )
 
 
+def _refuse_hooks(module: nn.Module, name: str, instead: str) -> None:
+    """Refuse hooks of a module in whose place a bridge computes: they would never be called."""
+    hooks = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+    if any(getattr(module, kind) for kind in hooks):
+        raise OptionError(
+            f"{name} has a hook, which a bridge does not call; put it on {instead}, and make pruning or weight "
+            "normalisation permanent first (prune.remove, remove_weight_norm)"
+        )
+
+
 class _Layer(nn.TransformerEncoderLayer):
     """A layer that takes what methods add, too."""
 
@@ -180,6 +191,7 @@ class _Layer(nn.TransformerEncoderLayer):
                 f"{type(self.self_attn).__name__} has replaced the attention of this layer; trees reach "
                 "nn.MultiheadAttention alone"
             )
+        _refuse_hooks(self.self_attn, "self_attn", "the layer or self_attn.out_proj")
         masks = (src_mask, src_key_padding_mask)
         if self.norm_first:
             src = src + self._attended(self.norm1(src), *masks, terms)
