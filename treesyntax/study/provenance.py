@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -44,6 +45,23 @@ def version_of(name: str) -> str:
         return version(PACKAGES.get(name, name))
     except PackageNotFoundError:
         return "not installed"
+
+
+def version_of_module(name: str) -> str:
+    """The version of any package, by the name under which it is imported; of several that share it, all."""
+    packages = sorted({*_names_of_packages().get(name, ())})
+    return ", ".join(f"{package} {version(package)}" for package in packages) or "not known"
+
+
+@cache
+def _names_of_packages() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def look_again() -> None:
+    """Look whether other packages are installed."""
+    version_of.cache_clear()
+    _names_of_packages.cache_clear()
 
 
 def revision_of(model: str) -> str:

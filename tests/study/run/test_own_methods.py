@@ -207,6 +207,53 @@ def test_an_installed_package_is_watched_with_its_modules(tmp_path: Path, monkey
     assert not (tmp_path / "executed").exists()
 
 
+def test_packages_that_a_method_imports_count_edited_ones_with_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """`pip install -e` leaves a package in its folder; what is installed otherwise has a version."""
+    of_lab, other, installed = tmp_path / "of_lab", tmp_path / "other", tmp_path / "site-packages"
+    for folder, name, text in (
+        (of_lab, "my_lab/__init__.py", f"open({str(tmp_path / 'executed')!r}, 'w')\n"),
+        (of_lab, "my_lab/inner.py", "import others_too\n"),
+        (of_lab, "my_lab/apart.py", ""),
+        (other, "others_too.py", "from mine_installed import x\n"),
+        (installed, "mine_installed/__init__.py", ""),
+        (installed, "named_apart-1.0.dist-info/METADATA", "Name: named-apart\nVersion: 1.0\n"),
+        (installed, "named_apart-1.0.dist-info/top_level.txt", "mine_installed\n"),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    for folder in (of_lab, other, installed):
+        monkeypatch.syspath_prepend(folder)
+    file = write_own(tmp_path, f"import json, torch, helper\nfrom my_lab import inner\n{MINE}")
+    (tmp_path / "helper.py").write_text("import nowhere_at_all\n")
+    assert not own_parts("--arch tree_sequence", [file])
+    first = own_parts("--arch tree_mine", [file])
+    packages = {name: value for name, value in first.items() if "package" in name}
+    assert packages.keys() == {
+        f"train: own/package {name}" for name in ("my_lab", "others_too", "mine_installed")
+    }
+    assert packages["train: own/package mine_installed"] == "named-apart 1.0"
+    for edited, label in (
+        (of_lab / "my_lab/__init__.py", "my_lab"),
+        (of_lab / "my_lab/inner.py", "my_lab"),
+        (of_lab / "my_lab/apart.py", None),
+        (other / "others_too.py", "others_too"),
+    ):
+        before = edited.read_text()
+        edited.write_text(f"{before}y = 2\n")
+        now = own_parts("--arch tree_mine", [file])
+        changed = {name for name in now if now[name] != first[name]}
+        assert changed == ({f"train: own/package {label}"} if label else set())
+        edited.write_text(before)
+    (newer := installed / "named_apart-2.0.dist-info").mkdir()
+    (installed / "named_apart-1.0.dist-info").rename(newer)
+    (newer / "METADATA").write_text("Name: named-apart\nVersion: 2.0\n")
+    now = own_parts("--arch tree_mine", [file])
+    assert now["train: own/package mine_installed"] == "named-apart 2.0"
+    assert not (tmp_path / "executed").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

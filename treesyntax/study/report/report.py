@@ -149,14 +149,14 @@ def _lost_categories(outputs: Outputs, results: Sequence[Result]) -> list[str]:
 
 
 def _same_outputs(outputs: Outputs, rows: Iterable[str]) -> list[str]:
-    """A loud note on rows whose runs all wrote the same, so that several runs are no more evidence than one."""
+    """A loud note on runs of a row that wrote the same, so that several are no more evidence than one."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for row in rows:
-        if seeds := outputs.same_outputs(row):
+        for seeds in outputs.same_outputs(row):
             groups.setdefault(seeds, []).append(row)
     return [
         f"SEED WITHOUT EFFECT: seeds {', '.join(map(str, seeds))} of {', '.join(names)} wrote the same outputs, so "
-        "their spread counts as 0 and intervals are too narrow; check that training uses the seed"
+        "they are no more evidence than one run, and intervals are too narrow; check that training uses the seed"
         for seeds, names in groups.items()
     ]
 

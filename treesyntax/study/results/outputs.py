@@ -103,18 +103,23 @@ class Outputs:
             parse_hypothesis(line, notation) for line in lines
         )
 
-    def same_outputs(self, row: str) -> tuple[int, ...]:
-        """The seeds of a row if all its runs wrote the same lines; () if not, or if each line equals its reference."""
-        scored = {key[1] for key in self.scored if key[0] == row}
-        files = {seed: self.output(Run(self.methods[row], seed)) for seed in sorted(scored)}
-        files = {seed: file for seed, file in files.items() if file.is_file()}
-        if len(files) < 2 or len({*map(self.digest, files.values())}) > 1:
-            return ()
-        if self.has_references(row):
-            lines = self.text(next(iter(files.values())))
-            if [*map(str.split, lines)] == [*map(str.split, self.references(row))]:
-                return ()
-        return tuple(files)
+    def same_outputs(self, row: str) -> list[tuple[int, ...]]:
+        """The seeds of a row's runs that wrote the same lines, by what they wrote; not where each equals its reference."""
+        groups: dict[str, list[int]] = {}
+        for seed in sorted({key[1] for key in self.scored if key[0] == row}):
+            if (file := self.output(Run(self.methods[row], seed))).is_file():
+                groups.setdefault(self.digest(file), []).append(seed)
+        return [
+            tuple(seeds)
+            for seeds in groups.values()
+            if len(seeds) > 1 and not self._all_right(row, seeds[0])
+        ]
+
+    def _all_right(self, row: str, seed: int) -> bool:
+        lines = self.text(self.output(Run(self.methods[row], seed)))
+        return self.has_references(row) and [*map(str.split, lines)] == [
+            *map(str.split, self.references(row))
+        ]
 
     def references(self, row: str) -> list[str]:
         """The test set of a row."""

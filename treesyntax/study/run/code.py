@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import EntryPoint
@@ -32,7 +33,8 @@ from treesyntax.source import (
     module_file,
     read_source,
 )
-from treesyntax.study.provenance import PACKAGES, revision_of, version_of
+from treesyntax.study import provenance
+from treesyntax.study.provenance import PACKAGES, revision_of, version_of, version_of_module
 from treesyntax.study.run.process import FINETUNE
 from treesyntax.study.run.steps import MODEL, OUT
 
@@ -91,6 +93,8 @@ OF_PARSERS = {name: PARSER.format(name) for name in ("stanza", "benepar", "spacy
 OWN = "own/"
 """Begins the parts that are files of the user's own, and the names that they register."""
 INSTALLED = {"dist-packages", "site-packages"}
+PACKAGE = f"{OWN}package "
+"""Begins the parts that are packages which files of the user's own import."""
 NAMELESS, NO_MODULES = f"{OWN}of no name", "none"
 """The part of all files that register nothing, or nobody knows what, and what stands there without any."""
 _PACKAGES: list[object] = []
@@ -99,6 +103,20 @@ BOTH = " and "
 """Between the digests, or versions, of a part that was made by several."""
 RULE, FIRST_RULE, THIS_RULE = "rule", "1", "2"
 """The part that says how code was told apart: 1, of records without it, was a list of folders."""
+
+
+class Module(NamedTuple):
+    """A module of the user's own.
+
+    Attributes:
+        files: its file, and those that it depends on.
+        registered: what they register.
+        packages: the digest, or the version, of each package elsewhere that they import.
+    """
+
+    files: frozenset[Path]
+    registered: Registered
+    packages: Mapping[str, str]
 
 
 class Registered(NamedTuple):
@@ -147,6 +165,8 @@ def code_of(
         if kind == PREPARE:  # may be the text of a command for a shell
             names = frozenset(re.findall(r"\w+", " ".join(command)))
         code |= _of_user_modules(kind, names, files, _base(entries, root), root)
+    for name in packages:
+        code.pop(f"{PACKAGE}{name}", None)
     if code:
         code[RULE] = THIS_RULE
     code |= {name: version_of(name) for name in sorted(packages)}
@@ -184,9 +204,9 @@ def look_again() -> None:
         _presets,
         _user_modules,
         _entry_files,
-        version_of,
     ):
         function.cache_clear()
+    provenance.look_again()
 
 
 def merged(codes: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -314,8 +334,11 @@ def _of_preparing(words: tuple[str, ...], root: Path) -> dict[str, str]:
     for word in () if words[:1] == OURS[:1] else words:
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
-            files = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
+            roots = [*_roots(root), *_user_roots(file)]
+            files = closure([file], roots, _left_out(root))
             digests[f"{OWN}{file.name}"] = digest_of(files)
+            packages = _of_packages(files, roots, root)
+            digests |= {f"{PACKAGE}{name}": value for name, value in packages.items()}
     return digests
 
 
@@ -362,7 +385,7 @@ def _of_methods(
 ) -> dict[str, str]:
     """The digests of the methods and presets that a training names, and of the user's own modules."""
     registry, presets = _registry(root), _presets(root)
-    user_methods = [registered for _, registered in _user_modules("train", files, root).values()]
+    user_methods = [module.registered for module in _user_modules("train", files, root).values()]
     arch, specs = words
     known = {*registry, *(name for registered in user_methods for name in registered.names)}
     first = set(_of_arch(arch, known))
@@ -403,28 +426,30 @@ def _of_user_modules(
     """
     modules = _user_modules(kind, files, root)
     counted = {
-        label: module - base
-        for label, (module, registered) in modules.items()
-        if names.intersection(registered.names)
-        or not registered.readable
-        or (kind in WITH_METHODS and not registered.names)
+        label: module
+        for label, module in modules.items()
+        if names.intersection(module.registered.names)
+        or not module.registered.readable
+        or (kind in WITH_METHODS and not module.registered.names)
     }
-    digests = {label: digest_of(module) for label, module in counted.items()}
-    known = {name for _, registered in modules.values() for name in registered.names}
+    digests = {label: digest_of(module.files - base) for label, module in counted.items()}
+    known = {name for module in modules.values() for name in module.registered.names}
     for name in sorted(names & known):
-        holders = [module for module, registered in modules.values() if name in registered.names]
+        holders = [module.files for module in modules.values() if name in module.registered.names]
         digests[f"{OWN}{name}"] = digest_of(frozenset().union(*holders) - base)
     if kind in WITH_METHODS:
-        nameless = [module for label, module in counted.items() if not modules[label][1].names]
-        digests[NAMELESS] = digest_of(frozenset().union(*nameless)) if nameless else NO_MODULES
+        nameless = [module.files for module in counted.values() if not module.registered.names]
+        digests[NAMELESS] = (
+            digest_of(frozenset().union(*nameless) - base) if nameless else NO_MODULES
+        )
+    for module in counted.values():
+        digests |= {f"{PACKAGE}{name}": value for name, value in module.packages.items()}
     return digests
 
 
 @cache
-def _user_modules(
-    kind: str, files: tuple[Path, ...], root: Path
-) -> dict[str, tuple[frozenset[Path], Registered]]:
-    """The files of each module of the user's own, and what is in them.
+def _user_modules(kind: str, files: tuple[Path, ...], root: Path) -> dict[str, Module]:
+    """Each module of the user's own.
 
     Args:
         kind: of a step, which imports some entry points.
@@ -432,24 +457,72 @@ def _user_modules(
         root: a checkout of this repository.
     """
     modules: dict[str, set[Path]] = {}
+    packages: dict[str, dict[str, str]] = {}
     for file in files:  # two may have the same name
-        module_files = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
-        modules.setdefault(f"{OWN}{file.name}", set()).update(module_files)
+        label, roots = f"{OWN}{file.name}", [*_roots(root), *_user_roots(file)]
+        module_files = closure([file], roots, _left_out(root))
+        modules.setdefault(label, set()).update(module_files)
+        packages.setdefault(label, {}).update(_of_packages(module_files, roots, root))
     entries = {
         f"{OWN}{entry.value}": entry
         for group in GROUPS_OF.get(kind, ())
         for entry in imports.entries_of(group)
     }
-    modules |= {label: {*_entry_files(entry, root)} for label, entry in entries.items()}
-    ours = [root / package for package in OURS]
+    for label, entry in entries.items():
+        modules[label] = {*_entry_files(entry, root)}
+        packages[label] = _of_packages(modules[label], _entry_roots(entry, root), root)
     registered = {
-        label: _registered_in(file for file in module if not {*ours} & {*file.parents})
-        for label, module in modules.items()
+        label: _registered_in(_of_the_user(module, root)) for label, module in modules.items()
     }
     for label, entry in entries.items():
         if names := registered[label].names:
             registered[label] = registered[label]._replace(names=(*names, entry.name))
-    return {label: (frozenset(module), registered[label]) for label, module in modules.items()}
+    return {
+        label: Module(frozenset(module), registered[label], packages[label])
+        for label, module in modules.items()
+    }
+
+
+def _of_the_user(files: Iterable[Path], root: Path) -> Iterator[Path]:
+    ours = {root / package for package in OURS}
+    return (file for file in files if not ours & {*file.parents})
+
+
+def _of_packages(files: set[Path], roots: Sequence[Root], root: Path) -> dict[str, str]:
+    """What files of the user's own import from elsewhere, by package.
+
+    Of an installed package the version; of one that lies in a folder where it is edited, as ``pip install -e`` leaves
+    it, the digest of the files of it that are imported.
+
+    Args:
+        files: those of a module, with what is found by the roots.
+        roots: where the module finds others.
+        root: a checkout of this repository.
+    """
+    values: dict[str, str] = {}
+    edited: dict[str, Root] = {}
+    seen = {*sys.stdlib_module_names, *OURS}
+    reached, known = files, -1
+    while known < len(edited):  # one of these may import another
+        known = len(edited)
+        for file in _of_the_user(reached, root):
+            tops = {
+                name.partition(".")[0] for level, name in read_source(file).imports if not level
+            }
+            for top in sorted(tops - seen):
+                seen.add(top)
+                folder = None if module_file(top, roots) else _folder_of(top)
+                if folder is None:
+                    continue
+                if INSTALLED.intersection(folder.parts):
+                    values[top] = version_of_module(top)
+                else:
+                    edited[top] = Root(folder, (top,))
+        reached = closure(files, [*roots, *edited.values()], _left_out(root)) if edited else files
+    for top, its_root in edited.items():
+        inside = {its_root.folder / top, its_root.folder / f"{top}.py"}
+        values[top] = digest_of(file for file in reached - files if inside & {file, *file.parents})
+    return values
 
 
 def _of_arch(arch: str, methods: Iterable[str]) -> list[str]:
@@ -557,19 +630,29 @@ def _name_in(call: ast.Call, assigned: Mapping[str, ast.expr]) -> str | None:
 @cache
 def _entry_files(entry: EntryPoint, root: Path) -> frozenset[Path]:
     """The module of an entry point with what it imports of its package. Nothing is executed, not even the package."""
+    roots = _entry_roots(entry, root)
+    file = module_file(entry.module, roots)
+    return frozenset() if file is None else frozenset(closure([file], roots, _left_out(root)))
+
+
+def _entry_roots(entry: EntryPoint, root: Path) -> list[Root]:
     top = entry.module.partition(".")[0]
+    folder = _folder_of(top)
+    return _roots(root) if folder is None else [*_roots(root), Root(folder, (top,))]
+
+
+def _folder_of(top: str) -> Path | None:
+    """The folder in which a package, or a module, lies. Nothing is executed, not even the package."""
     try:
         spec = find_spec(top)
     except (ImportError, ValueError, AttributeError):  # importing it says what is wrong
-        spec = None
-    folders = [
-        Path(location).parent for location in (spec and spec.submodule_search_locations) or ()
-    ]
-    if spec is not None and spec.origin is not None and not folders:
-        folders = [Path(spec.origin).parent]
-    roots = [*_roots(root), *(Root(folder, (top,)) for folder in folders)]
-    file = module_file(entry.module, roots)
-    return frozenset() if file is None else frozenset(closure([file], roots, _left_out(root)))
+        return None
+    if spec is None:
+        return None
+    locations = [*(spec.submodule_search_locations or ())]
+    if locations:
+        return Path(locations[0]).parent
+    return Path(spec.origin).parent if spec.has_location and spec.origin else None
 
 
 def _roots(root: Path) -> list[Root]:
