@@ -329,6 +329,7 @@ def test_sexpr_reads_strings_and_quotes_as_lisp_does(text, expected):
         ('( f "a""b" )', "'\"b\"' stands right behind '\"a\"'; write both as one string"),
         ("( f |a b| )", "'|' begins a symbol with bars"),
         ('( f "a\tb" )', "holds white space other than spaces (U+0009); labels become tokens, which hold"),
+        ("(w / want-01 :ARG0 (b / boy))", "'w / want-01' is AMR, a graph, in which a node may have"),
         ("cook ( theme = cake )", "'=' stands between 'theme' and 'cake'; write ( = a b ) with the"),
         ("( f:<a,(b) )", "the type in 'f:<a,' is not closed; end it with >"),
         ("( f x,y )", "a comma stands right behind 'x', as in another language; put spaces"),

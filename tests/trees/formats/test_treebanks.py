@@ -317,6 +317,8 @@ def test_words_with_their_places_are_refused():
         ("(S (NP and/or) (VP [1] x@y.z 1/2))", None),
         ("(S (NP-SBJ *T*-1) (VP go))", "words that look like traces"),
         ("(S (NP-SBJ *) (VP go (QP *U*)))", "words that look like traces"),
+        ("( (IP-MAT (CODE <P_1,3>) (VBD came)))", "brackets CODE or METADATA"),
+        ("(S (NP CODE) (VP is))", None),
         ("(S (NP a) (SYM *) (NP 2*3) (VP *bold* ***))", None),
     ],
 )

@@ -22,6 +22,7 @@ from treesyntax.trees.tree import Tree
 SPACE = "␣"
 """A space inside a label, since labels become tokens, which hold none."""
 _OTHER_SPACE = re.compile(r"[^\S ]")
+_ABSTRACT_MEANING = re.compile(r"(?:^|\()\s*([^\s()]+\s+/\s+[^\s()]+)\s+:[A-Za-z]", re.ASCII)
 VISIBLE = Remark(f"the sign {SPACE}", "it stands for a space in labels and is written back as one")
 
 Labels = Callable[[str], bool]
@@ -152,6 +153,17 @@ def check_one_line(text: str) -> None:
     """Refuse text over several lines in a format with one record a line."""
     if "\n" in text or "\r" in text:
         raise RecordError("a line end inside a record", "write every tree on one line")
+
+
+def refuse_graph(text: str) -> None:
+    """Refuse AMR (Banarescu et al. 2013), whose brackets would be read as another tree.
+
+    Raises:
+        RecordError: for ``( w / want-01 :ARG0 …``, a variable, its concept and a role.
+    """
+    if graph := _ABSTRACT_MEANING.search(text):
+        cause = f"{graph[1][:40]!r} is AMR, a graph, in which a node may have several parents"
+        raise RecordError(cause, "make a tree of it first, such as ( want-01 ( :ARG0 boy ) )")
 
 
 def with_visible_spaces(text: str) -> str:

@@ -11,7 +11,8 @@ Traces, the leaves of ``-NONE-``, stand for no word of the text: they are remove
 that this empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words like ``*T*-1``
 elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped.
 Others get a label, since a label becomes a token: ``TOP`` at the root, ``X`` elsewhere. The name that
-historical corpora give a tree, ``( (IP-MAT …) (ID NAME))``, is no word of its text and is dropped.
+historical corpora give a tree, ``( (IP-MAT …) (ID NAME))``, is no word of its text and is dropped; their
+marks, ``(CODE <P_1>)``, are counted. Graphs of AMR are refused.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from treesyntax.trees.formats.base import (
     RecordError,
     exact,
     line_records,
+    refuse_graph,
     subtrees_ending,
 )
 from treesyntax.trees.formats.moses import check_escapes
@@ -47,7 +49,7 @@ _BACKSLASH = re.compile(r"\\+(?=[/*])")
 _QUOTE_SIGN = "[\"'`«»‹›“”‘’‚„]"
 _QUOTES = re.compile(f"{_QUOTE_SIGN}+")
 _ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
-_TRACE, _NAME = "-NONE-", "ID"
+_TRACE, _NAME, _MARKUP = "-NONE-", "ID", ("CODE", "METADATA")
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
 _TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
@@ -73,6 +75,10 @@ SCORES = Remark(
 )
 NAMES = Remark(
     "the name of the tree, (ID …), beside it", "it is no word of the text and is left out"
+)
+MARKUP = Remark(
+    "brackets CODE or METADATA, as in historical and spoken corpora",
+    "what is in them is read as words: take out those that stand for no word of the text",
 )
 UNLABELLED = Remark(
     "brackets without a label",
@@ -103,6 +109,10 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
         parents, labels, words = parents[:-2], labels[:-2], words[:-2]
     if _TRACE in text:
         parents, labels, words = _without_traces(parents, labels, words)
+    if "CODE" in text or "METADATA" in text:
+        marks = [label in _MARKUP and word < 0 for label, word in zip(labels, words, strict=True)]
+        if any(marks):
+            remark(MARKUP, sum(marks))
     if "*" in text and (signs := _trace_signs(parents, labels, words)):
         remark(UNTAGGED, signs)
     if "\\" in text or _BRACKET.search(text):
@@ -115,6 +125,8 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
         _refuse_discontinuous(
             [label for label, word in zip(labels, words, strict=True) if word >= 0]
         )
+    if " / " in text:
+        refuse_graph(text)
     if "/" in text or "[" in text or "&" in text or "@" in text:
         _check_words([label for label, word in zip(labels, words, strict=True) if word >= 0], text)
     if "" in labels:

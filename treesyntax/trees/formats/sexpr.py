@@ -11,7 +11,7 @@ label has ``␣`` for each space since tokens hold none, and ``'x`` is read as `
 as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``. Types, ``loc:<lo,<lo,t>>``, are
 part of their atom. Comments, square and curly
 brackets, ``|symbols|``, ``'single quotes'``, strings without a space beside them, ``"1998"^^year``, and what
-looks like another language, ``f(x)`` and ``a = b``, are refused; ``( f(x) )`` is read as Lisp has it,
+looks like another language, ``f(x)`` and ``a = b``, are refused, as are graphs of AMR; ``( f(x) )`` is read as Lisp has it,
 ``( f ( x ) )``, and counted.
 """
 
@@ -27,6 +27,7 @@ from treesyntax.trees.formats.base import (
     check_one_line,
     exact,
     line_records,
+    refuse_graph,
     subtrees_ending,
     with_visible_spaces,
 )
@@ -98,6 +99,7 @@ def _split(text: str) -> list[str]:
     if call := _CALL.match(text):
         cause = f"{call[1][:40]!r} is followed by '(' without a space, as in another language"
         raise RecordError(cause, "write ( f x ) for f(x), or choose the format of such text")
+    refuse_graph(text)
     if quoted := _OTHER_QUOTES.search(text):
         cause = f"{quoted[0][:40]} is in other quotes than the double ones of Lisp"
         raise RecordError(cause, "write strings in double quotes")
