@@ -62,3 +62,11 @@ def test_a_bridge_is_made_before_the_wrapper_and_not_of_it():
         ts.OptionError, match="a PeftModel is no model of transformers; make the br"
     ):
         ts.HuggingFaceBridge(with_lora(plain("BERT"), "BERT"), SPEC)
+
+
+@pytest.mark.parametrize("config", ["PromptTuningConfig", "PrefixTuningConfig"])
+def test_tokens_that_no_text_has_are_refused_with_what_to_take(config: str):
+    settings = getattr(peft, config)(task_type="FEATURE_EXTRACTION", num_virtual_tokens=3)
+    model = peft.get_peft_model(bridge("BERT"), settings)
+    with pytest.raises(ts.OptionError, match="take LoRA"):
+        model(**inputs("BERT"))

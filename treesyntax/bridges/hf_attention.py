@@ -129,7 +129,8 @@ def _over_keys(term: PairTerm, count: int) -> PairTerm:
         return term
     if count > min(known):
         raise OptionError(
-            f"the cache holds {count} keys of {min(known)} tokens; trees need one that only grows"
+            f"the cache holds {count} keys of {min(known)} tokens; trees need one that only grows, and "
+            "begins empty (with prefix tuning it does not: take LoRA)"
         )
     last: dict[str, Any] = {name: tensor[..., -count:] for name, tensor in pairs.items()}
     return replace(term, **last)

@@ -129,7 +129,7 @@ def check_over(tree: object, tokens: Tensor) -> None:
         raise OptionError(
             f"the trees are over tokens {[*tree.token_node.shape]}, but the tokens are "
             f"{[*tokens.shape]}; give batch_trees a tree for each row, and width= the columns of the "
-            "tokens"
+            "tokens (virtual ones, as prompt tuning has, can have none: take LoRA)"
         )
 
 
