@@ -317,7 +317,20 @@ def test_words_with_their_places_are_refused():
         ("(S (NP and/or) (VP [1] x@y.z 1/2))", None),
         ("(S (NP-SBJ *T*-1) (VP go))", "words that look like traces"),
         ("(S (NP-SBJ *) (VP go (QP *U*)))", "words that look like traces"),
-        ("( (IP-MAT (CODE <P_1,3>) (VBD came)))", "brackets CODE or METADATA"),
+        ("(S (NP he) (CP-REL (WNP-1 who) (C 0) (VP sat)))", "words that look like traces"),
+        ("(S (CP-REL (WADVP-1 0) (VP sat)))", "words that look like traces"),
+        ("(S (NP (CD 0)) (WP 0) (NN C) (VP C))", None),
+        ("( (IP-MAT (CODE <P_1,3>) (VBD came)))", "brackets CODE, METADATA or -DFL-"),
+        (
+            "(S (EDITED (RM (-DFL- \\[)) (PRP I)) (VBP go) (-DFL- E_S))",
+            "brackets CODE, METADATA or -DFL-",
+        ),
+        ("(S (NP-SBJ Það-það) (VP er-vera) (. .-.))", "lemmas in words"),
+        ("(S (NP a well-known) (VP fact) (. .-.))", None),
+        (
+            "(S (NP Paula) (VP sits) (. /.))",
+            "escapes of the Penn Treebank (-LRB-) or OntoNotes (/.)",
+        ),
         ("(S (NP CODE) (VP is))", None),
         ("(S (NP a) (SYM *) (NP 2*3) (VP *bold* ***))", None),
     ],
@@ -326,6 +339,19 @@ def test_words_of_brackets_that_look_like_something_else_are_counted(text, said)
     with remarks_of("x.ptb") as remarks:
         PTB.parse(text)
     assert [said in kind.content for kind in remarks.findings] == [True] * bool(said)
+
+
+@pytest.mark.parametrize("form", ["-LRB-", "-rrb-", "/?"])
+def test_escapes_of_brackets_in_conllu_are_counted(form):
+    """They are words there: brackets of a treebank that was converted stay as the treebank has them."""
+    with remarks_of("x.conllu") as remarks:
+        tree = CONLLU.parse("\n".join((row(1, "go"), row(2, form, 1, "x"), row(3, form, 1, "x"))))
+    assert tree.labels == ("go", form, form)
+    ((kind, finding),) = remarks.findings.items()
+    assert (kind.content, finding.times) == (
+        "escapes of the Penn Treebank (-LRB-) or OntoNotes (/.)",
+        2,
+    )
 
 
 @pytest.mark.parametrize("name", ["UD_English-EWT/dev", "UD_Japanese-PUD/test"])

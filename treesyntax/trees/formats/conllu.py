@@ -17,7 +17,7 @@ from treesyntax.errors import TreeError
 from treesyntax.files import read_lines
 from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import Format, Record, RecordError, exact
-from treesyntax.trees.formats.moses import check_escapes
+from treesyntax.trees.formats.moses import check_escapes, check_penn
 from treesyntax.trees.tree import Tree
 
 _COLUMNS = 10
@@ -121,6 +121,7 @@ def _check_forms(text: str, forms: list[str]) -> None:
     if len(forms) > 1 and 2 * sum(not form.strip(_UNKNOWN) for form in forms) > len(forms):
         remark(WITHHELD)
     check_escapes(text, forms)
+    check_penn(forms)
     if not forms and (comment := TEXT.search(text)) and any(map(str.isalnum, comment[1])):
         offset = text.count("\n", 0, comment.start())
         cause = f"the sentence with the text {comment[1][:40]!r} has no words"

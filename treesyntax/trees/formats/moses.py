@@ -5,7 +5,7 @@ meant as text, with a sentence in each ``<seg>``. And other text that is not wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from treesyntax.remarks import Remark, remark
 
@@ -50,10 +50,11 @@ SUBWORDS = Remark(
     "subwords of another tool (@@ or ▁)",
     "they are taken for words: give text from before it was segmented, or leave it as it is",
 )
-_PENN = re.compile(r"(?<!\S)-[LR][RCS]B-(?!\S)")
+_BRACKETS = [f"-{name}-" for name in ("LRB", "RRB", "LCB", "RCB", "LSB", "RSB")]
+_PENN = frozenset([*_BRACKETS, *map(str.lower, _BRACKETS), "/.", "/?"])
 PENN = Remark(
-    "escapes of the Penn Treebank (-LRB-)",
-    "they are read as words: write the brackets themselves on both sides before text is parsed",
+    "escapes of the Penn Treebank (-LRB-) or OntoNotes (/.)",
+    "they are read as words: write the signs themselves on both sides before text is parsed",
 )
 
 
@@ -62,8 +63,13 @@ def check_raw(text: str) -> None:
     check_escapes(text)
     check_markup(text)
     check_subwords(text)
-    if "B-" in text and (count := len(_PENN.findall(text))):
-        remark(PENN, count)
+    check_penn(text.split())
+
+
+def check_penn(words: Sequence[str]) -> None:
+    """Remark on words that stand for a bracket or another sign in a treebank."""
+    if not _PENN.isdisjoint(words):
+        remark(PENN, sum(word in _PENN for word in words))
 
 
 def check_subwords(text: str) -> None:

@@ -12,7 +12,8 @@ that this empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words li
 elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped.
 Others get a label, since a label becomes a token: ``TOP`` at the root, ``X`` elsewhere. The name that
 historical corpora give a tree, ``( (IP-MAT …) (ID NAME))``, is no word of its text and is dropped; their
-marks, ``(CODE <P_1>)``, are counted. Graphs of AMR are refused.
+marks, ``(CODE <P_1>)``, lemmas in words, and marks of spoken language, ``(-DFL- E_S)``, are counted. Graphs of AMR
+are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from treesyntax.trees.formats.base import (
     refuse_graph,
     subtrees_ending,
 )
-from treesyntax.trees.formats.moses import check_escapes
+from treesyntax.trees.formats.moses import check_escapes, check_penn
 from treesyntax.trees.tree import Tree
 
 _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
@@ -49,7 +50,7 @@ _BACKSLASH = re.compile(r"\\+(?=[/*])")
 _QUOTE_SIGN = "[\"'`«»‹›“”‘’‚„]"
 _QUOTES = re.compile(f"{_QUOTE_SIGN}+")
 _ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
-_TRACE, _NAME, _MARKUP = "-NONE-", "ID", ("CODE", "METADATA")
+_TRACE, _NAME, _MARKUP = "-NONE-", "ID", ("CODE", "METADATA", "-DFL-")
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
 _TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
@@ -57,13 +58,19 @@ _INDEXED = re.compile(r"([0-9]{1,9})=\S+")
 _TRACE_SIGN = re.compile(
     r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb)\*(?:-[0-9]+)?"
 )
+_UNSAID = re.compile(r"C|W[A-Z]+P(?:-[0-9]+)?")
+"""Above a 0 that stands for a word which is not said, as in ``(CP-REL (WNP-1 0) (C 0) …``."""
+_WITH_LEMMAS = {",-,", ".-."}
+"""Commas and full stops of corpora in which each word has its lemma behind it."""
+_ODD_SIGNS = ("/", "[", "&", "@", *sorted(_WITH_LEMMAS))
+"""A text without any of them has no word that `_check_words` counts."""
 _IN_WORDS = "brackets that belong to words are written -LRB- and -RRB-"
 TOP, NO_LABEL = "TOP", "X"
 """The labels of unlabelled brackets: of the root, and of others."""
 TRACES = Remark(f"traces ({_TRACE})", "they are removed, with the brackets that this empties")
 ONLY_TRACES = Remark("traces alone", "nothing is left of them: they are empty sentences")
 UNTAGGED = Remark(
-    f"words that look like traces (*T*-1) but are not under {_TRACE}",
+    f"words that look like traces (*T*-1, or 0 below C) but are not under {_TRACE}",
     f"they are read as words: write ({_TRACE} *T*-1), or remove them",
 )
 TAGGED = Remark(
@@ -77,8 +84,12 @@ NAMES = Remark(
     "the name of the tree, (ID …), beside it", "it is no word of the text and is left out"
 )
 MARKUP = Remark(
-    "brackets CODE or METADATA, as in historical and spoken corpora",
+    "brackets CODE, METADATA or -DFL-, as in historical and spoken corpora",
     "what is in them is read as words: take out those that stand for no word of the text",
+)
+LEMMAS = Remark(
+    "lemmas in words (lét-láta ,-,), as in historical corpora",
+    "the words are read with their lemmas: take them off",
 )
 UNLABELLED = Remark(
     "brackets without a label",
@@ -109,11 +120,11 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
         parents, labels, words = parents[:-2], labels[:-2], words[:-2]
     if _TRACE in text:
         parents, labels, words = _without_traces(parents, labels, words)
-    if "CODE" in text or "METADATA" in text:
+    if any(mark in text for mark in _MARKUP):
         marks = [label in _MARKUP and word < 0 for label, word in zip(labels, words, strict=True)]
         if any(marks):
             remark(MARKUP, sum(marks))
-    if "*" in text and (signs := _trace_signs(parents, labels, words)):
+    if ("*" in text or " 0)" in text) and (signs := _trace_signs(parents, labels, words)):
         remark(UNTAGGED, signs)
     if "\\" in text or _BRACKET.search(text):
         labels = [_unescaped(x) if w >= 0 else x for x, w in zip(labels, words, strict=True)]
@@ -127,7 +138,7 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
         )
     if " / " in text:
         refuse_graph(text)
-    if "/" in text or "[" in text or "&" in text or "@" in text:
+    if any(sign in text for sign in _ODD_SIGNS):
         _check_words([label for label, word in zip(labels, words, strict=True) if word >= 0], text)
     if "" in labels:
         remark(UNLABELLED, labels.count(""))
@@ -153,6 +164,9 @@ def are_numbered(words: list[str]) -> bool:
 def _check_words(words: list[str], text: str) -> None:
     """Remark on words that look like something else."""
     check_escapes(text, words)
+    check_penn(words)
+    if not _WITH_LEMMAS.isdisjoint(words) and 2 * sum("-" in x[1:-1] for x in words) > len(words):
+        remark(LEMMAS)
     if len(words) > 1 and all(map(_TAG.fullmatch, words)):
         remark(TAGGED)
     if scores := sum(map(bool, map(_SCORE.fullmatch, words))):
@@ -198,12 +212,13 @@ def _ends_with_name(parents: list[int], labels: list[str], words: list[int]) -> 
 
 
 def _trace_signs(parents: list[int], labels: list[str], words: list[int]) -> int:
-    """How many words look like traces; a lone asterisk does right below a noun phrase."""
+    """How many words look like traces; a lone asterisk does right below a noun phrase, and a 0 below `_UNSAID`."""
     return sum(
         word >= 0
         and (
             _TRACE_SIGN.fullmatch(label) is not None
             or (label == "*" and labels[above].startswith("NP"))
+            or (label == "0" and _UNSAID.fullmatch(labels[above]) is not None)
         )
         for above, label, word in zip(parents, labels, words, strict=True)
     )
