@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from support.binarize_helpers import binarize, write
 
 from treesyntax.__main__ import main
+from treesyntax.remarks import remarks_of
+from treesyntax.trees.formats.moses import check_characters
 
 
 def test_inspect_draws_tokens_and_trees(files, capsys):
@@ -187,26 +190,66 @@ def test_columns_that_are_read_as_text_are_told(tmp_path, capsys):
 
 def test_characters_that_nobody_sees_are_told(tmp_path, capsys):
     """``cat`` of files with byte order marks leaves them inside; the first word of a line is another one then."""
-    text = write(tmp_path / "t.en", ["Plain .", "\ufeffThe co\u00adop", "a\u200b b", "\tno table "])
+    text = write(
+        tmp_path / "t.en", ["Plain .", "\ufeffThe co\u00adop", "a\u200b \u200fb", "\tno table "]
+    )
     _, remark = inspect(capsys, text, "--format", "text")
     assert remark.startswith(
-        f"{text}:2: 2 of 4 lines hold invisible characters (soft hyphens, zero-width spaces, byte order marks), "
-        "3 in all; words with them are other words"
+        f"{text}:2: 2 of 4 lines hold invisible characters (soft hyphens, zero-width spaces, byte order marks, marks "
+        "of direction), 4 in all; words with them are other words"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("conllu", "1\t{}\t_\t_\t_\t_\t0\troot\t_\t_\n"),
+        ("ptb", "(S {})"),
+        ("sexpr_bare", "{} ( state ( all ) )"),
+        ("prolog", "{}(ANS)"),
+        ("jsonl", '["S", "{}"]'),
+    ],
+)
+def test_characters_that_nobody_sees_are_told_in_trees(tmp_path, capsys, name, line):
+    """A file behind another one in ``cat`` begins with a byte order mark, which is part of a label then."""
+    file = write(
+        tmp_path / "t", [line.format("a"), line.format("\ufeffb"), line.format("Ã©t\u00e9")]
+    )
+    _, *remarks = inspect(capsys, file, "--format", name)
+    marks, decoded = [remark for remark in remarks if "of 3" in remark]
+    assert "1 of 3 " in marks
+    assert "holds invisible characters" in marks
+    assert "1 of 3 " in decoded
+    assert "holds characters that were decoded wrongly (Ã© for é" in decoded
+
+
+def test_capitals_before_guillemets_are_not_decoded_wrongly():
+    with remarks_of("t") as remarks:
+        for text in ("« IRMÃ»", "« XÃ »", "MAÇÃ\u00a0!", "SEÑOR", "ÂGE", "Ðað", "5 €", "pâté"):
+            check_characters(text)
+        assert not remarks.findings
+        for text in ("cafÃ©", "donâ€™t", "Ð¿", "\ufffd"):
+            check_characters(text)
+    assert [finding.times for finding in remarks.findings.values()] == [4]
 
 
 def test_text_that_is_segmented_or_escaped_is_told_before_it_is_parsed_or_segmented_again(
     tmp_path, capsys
 ):
     """A model of subwords over subwords of another tool learns their marks, and nothing fails."""
-    text = write(tmp_path / "t.en", ["un@@ happy @@", "▁a b", "-LRB- x -RRB-", "mail a@@b"] * 8)
+    text = write(
+        tmp_path / "t.en",
+        ["un@@ happy @@", "▁a b ##a b￭ ￭a", "-LRB- x -RRB-", "mail a@@b a##b ## #b"] * 8,
+    )
     _, subwords, escapes = inspect(capsys, text, "--format", "text")
-    assert subwords.startswith(f"{text}:1: 16 of 32 lines hold subwords of another tool (@@ or ▁)")
+    assert subwords.startswith(
+        f"{text}:1: 16 of 32 lines hold subwords of another tool (@@, ▁, ## or ￭), 40 in"
+    )
     assert escapes.startswith(f"{text}:3: 8 of 32 lines hold escapes of the Penn Treebank (-LRB-)")
     trees = write(tmp_path / "t.ptb", ["(NP (JJ un@@) (JJ happy))"] * 32)
     words = ["binarize", tmp_path / "o", "--train", trees, text, "--source-format", "ptb"]
     words += ["--source-lang", "en", "--target-lang", "de", "--overwrite", "--workers", 1]
-    for more, told in (([], 0), (["--subword-vocab", 24, "--joined-subwords"], 2)):
+    for more, told in (([], 0), (["--subword-vocab", 26, "--joined-subwords"], 2)):
         assert main([*map(str, (*words, *more))]) == 0
         assert capsys.readouterr().out.count("subwords of another tool") == told
 

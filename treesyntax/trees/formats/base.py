@@ -16,6 +16,7 @@ from treesyntax.files import read_lines
 from treesyntax.jobs import imports
 from treesyntax.jobs.imports import Registry
 from treesyntax.remarks import Remark, at_line, remark, remarks_of
+from treesyntax.trees.formats.moses import check_characters
 from treesyntax.trees.names import TEXT
 from treesyntax.trees.tree import Tree
 
@@ -137,10 +138,12 @@ def parse_record(tree_format: Format, path: str | Path, record: Record) -> Tree:
     """
     at_line(record.line)
     try:
-        return tree_format.parse(record.text)
+        tree = tree_format.parse(record.text)
     except TreeError as error:
         line = record.line + (error.offset if isinstance(error, RecordError) else 0)
         raise InputError(path, line, error.cause, error.remedy) from None
+    check_characters("\n".join(tree.labels))
+    return tree
 
 
 def subtrees_ending(tree: Tree) -> list[int]:

@@ -36,18 +36,25 @@ TABS = Remark(
     "they are read as spaces: if the file is a table, put the column that is meant in a file of its own",
 )
 INVISIBLE = Remark(
-    "invisible characters (soft hyphens, zero-width spaces, byte order marks)",
+    "invisible characters (soft hyphens, zero-width spaces, byte order marks, marks of direction)",
     "words with them are other words: take them out on both sides before text is parsed",
 )
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+DECODED = Remark(
+    "characters that were decoded wrongly (Ã© for é, â€™ for ’, or \ufffd)",
+    "words with them are other words: decode the original file again, or mend them as with Python's ftfy",
+)
+_DECODED = re.compile("\ufffd|[ÃÐ][¡-ª¬-º¼-¿]|â€|â\u0080")
+"""Without what follows a capital Ã or Ð in text: no-break spaces and guillemets."""
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
     "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
 )
 
-_SUBWORD = re.compile(r"\w@@(?!\S)|(?<!\S)▁\w")
+_SUBWORD = re.compile(r"\w@@(?!\S)|(?<!\S)(?:▁|##)\w|\S￭(?!\S)|(?<!\S)￭\S")
+_SUBWORD_SIGNS = ("@@", "▁", "##", "￭")
 SUBWORDS = Remark(
-    "subwords of another tool (@@ or ▁)",
+    "subwords of another tool (@@, ▁, ## or ￭)",
     "they are taken for words: give text from before it was segmented, or leave it as it is",
 )
 _BRACKETS = [f"-{name}-" for name in ("LRB", "RRB", "LCB", "RCB", "LSB", "RSB")]
@@ -74,7 +81,7 @@ def check_penn(words: Sequence[str]) -> None:
 
 def check_subwords(text: str) -> None:
     """Remark on a line that is segmented already and is to be segmented, or parsed."""
-    if ("@@" in text or "▁" in text) and (count := len(_SUBWORD.findall(text))):
+    if any(sign in text for sign in _SUBWORD_SIGNS) and (count := len(_SUBWORD.findall(text))):
         remark(SUBWORDS, count)
 
 
@@ -92,12 +99,20 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
 
 def check_markup(text: str) -> None:
     """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, is a word of CoNLL-U or a row
-    of a table, or has characters that nobody sees."""
+    of a table, or has characters that hardly any text has."""
     if "<" in text and _MARKUP.match(text):
         remark(MARKUP)
     if "\t" in text and text.count("\t") == _TABS and text[0].isdecimal():
         remark(COLUMNS)
     elif "\t" in text.strip():
         remark(TABS)
-    if not text.isascii() and (invisible := _INVISIBLE.findall(text)):
-        remark(INVISIBLE, len(invisible))
+    check_characters(text)
+
+
+def check_characters(text: str) -> None:
+    """Remark on characters that nobody sees, and on those that a wrong decoding made."""
+    if text.isascii():
+        return
+    for kind, characters in ((INVISIBLE, _INVISIBLE), (DECODED, _DECODED)):
+        if count := len(characters.findall(text)):
+            remark(kind, count)
