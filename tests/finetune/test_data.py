@@ -84,6 +84,50 @@ def test_what_looks_odd_in_trees_is_counted_with_its_first_line(tmp_path: Path):
     assert not read_noted(job(), write(tmp_path, "c.jsonl", json.dumps(lines[0])))[1]
 
 
+def test_what_looks_odd_in_texts_is_counted_with_its_first_line(tmp_path: Path):
+    """A pretrained model reads the brackets of a treebank, escapes and subwords of other tools as words it never saw."""
+    lines: list[dict[str, Any]] = [
+        {"text": "plain ##2", "label": 1},
+        {"words": ["-LRB-", "it", "-rrb-"], "label": 2},
+        {"text": "it &apos;s", "text_pair": "un@@ happy", "label": 1},
+        {"text": "cafÃ©\u200b", "label": 1},
+    ]
+    file = write(tmp_path, "a.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    _, remarks = read_noted(job(), file)
+    assert [" ".join(text.partition(";")[0].split()[:9]) for text in remarks] == [
+        f"{file}:1: 2 of 4 examples hold subwords of another",
+        f"{file}:2: 1 of 4 examples holds escapes of the",
+        f"{file}:3: 1 of 4 examples holds escapes of Moses'",
+        f"{file}:4: 1 of 4 examples holds invisible characters (soft",
+        f"{file}:4: 1 of 4 examples holds characters that were",
+    ]
+    (text,) = read_noted(job(), write(tmp_path, "a.tab", "text\tlabel\nplain one\n"))[1]
+    assert text.startswith(f"{tmp_path / 'a.tab'}:1: 1 of 2 examples holds tabs between words")
+
+
+def test_what_looks_odd_is_told_of_the_file_that_has_it(tmp_path: Path):
+    texts = write(tmp_path, "a.jsonl", '{"text": "the cat"}\n{"text": "it &apos;s"}\n')
+    trees = write(tmp_path, "a.ptb", "(S (-NONE- *) (X the) (X cat))\n(S (X it) (X &apos;s))\n")
+    traces, of_trees, of_texts = read_noted(job(), texts, trees)[1]
+    assert traces.startswith(f"{trees}:1: 1 of 2 trees holds traces")
+    assert of_trees.startswith(f"{trees}:2: 1 of 2 trees holds escapes of Moses'")
+    assert of_texts.startswith(f"{texts}:2: 1 of 2 examples holds escapes of Moses'")
+
+
+def test_sentences_of_a_treebank_are_told_with_their_lines(tmp_path: Path):
+    word = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
+    sentences = [word.format(1, form, 0) for form in ("a", "&apos;s", "b", "-LRB-", "&apos;")]
+    file = write(tmp_path, "a.conllu", "\n".join(sentences))
+    escapes, brackets = read_noted(job("token-classification"), file)[1]
+    assert escapes.startswith(f"{file}:3: 2 of 5 examples hold escapes of Moses'")
+    assert brackets.startswith(f"{file}:7: 1 of 5 examples holds escapes of the Penn Treebank")
+    bad = write(
+        tmp_path, "b.conllu", f"{sentences[0]}\n# x\n{sentences[0]}{word.format(2, 'b', 9)}"
+    )
+    with pytest.raises(InputError, match=r"b\.conllu:5: the head 9 of word 2 is out of range"):
+        read_noted(job("token-classification"), bad)
+
+
 def test_what_pandas_writes_for_missing_values_is_counted(tmp_path: Path):
     file = write(tmp_path, "a.csv", "label,text\n1.0,a\nnan,b\n2.0,\n")
     examples, remarks = read_noted(job(), file)

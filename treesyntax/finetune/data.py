@@ -19,10 +19,11 @@ from treesyntax.data.tables import check_separator, read_table
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.files import atomic_file, parse_json, read_lines, write_text
 from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
-from treesyntax.remarks import Remark, at_line, remark, remarks_of
+from treesyntax.remarks import Remark, Remarks, at_line, remark, remarks_of
 from treesyntax.trees.alignment import check_words, trees_of, without_words, word_spans
 from treesyntax.trees.controls import control_tree
-from treesyntax.trees.formats import conllu, get_format, parse_tree, read_trees
+from treesyntax.trees.formats import conllu, get_format, parse_record, parse_tree, read_trees
+from treesyntax.trees.formats.moses import check_characters, check_line, check_tool_words
 from treesyntax.trees.labels import WORD, node_labels
 from treesyntax.trees.tree import Tree
 
@@ -98,16 +99,27 @@ def read_examples(
         InputError: for a file that cannot be read, a line without a column that is needed, or a tree
             that is malformed.
     """
+    return _read(job, file, trees, targets, most)[0]
+
+
+def _read(
+    job: Job,
+    file: str | Path,
+    trees: str | Path | None,
+    targets: str | Path | None,
+    most: int | None,
+) -> tuple[list[Example], Remarks]:
+    """As `read_examples`, and what was remarked on in the file of trees."""
     path = Path(file)
     rows = list(islice(_each(job, path), most))
     if not rows:
         raise InputError(path, None, "is empty", "give one example a line")
-    given: list[Tree] = []
-    if trees is not None:
-        given = list(islice(read_trees(trees, _format(job)), most))
-        if len(given) != len(rows):
-            cause = f"has {len(given)} trees, but {path} has {len(rows)} examples"
-            raise InputError(trees, None, cause, "give one tree an example")
+    with remarks_of(trees or file) as remarks:
+        given = [] if trees is None else list(islice(read_trees(trees, _format(job)), most))
+    remarks.records = len(given)
+    if trees is not None and len(given) != len(rows):
+        cause = f"has {len(given)} trees, but {path} has {len(rows)} examples"
+        raise InputError(trees, None, cause, "give one tree an example")
     if targets is not None:
         lines = list(islice(read_lines(targets), most))
         if len(lines) != len(rows):
@@ -122,7 +134,7 @@ def read_examples(
             examples.append(_example(job, line, row, given[number] if given else None))
         except (TreeError, OptionError) as error:
             raise InputError(path, line, str(error)) from None
-    return examples
+    return examples, remarks
 
 
 def read_noted(
@@ -131,11 +143,11 @@ def read_noted(
     trees: str | Path | None = None,
     targets: str | Path | None = None,
 ) -> tuple[list[Example], list[str]]:
-    """As `read_examples`, and a line for each kind of thing that was left out of the trees or looks odd in them."""
-    with remarks_of(trees or file) as remarks:
-        examples = read_examples(job, file, trees, targets)
+    """As `read_examples`, and a line for each kind of thing that was left out of the files or looks odd in them."""
+    with remarks_of(file) as remarks:
+        examples, of_trees = _read(job, file, trees, targets, None)
     remarks.records = len(examples)
-    return examples, remarks.texts("trees" if trees else "examples")
+    return examples, [*of_trees.texts("trees"), *remarks.texts("examples")]
 
 
 def _each(job: Job, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -175,6 +187,8 @@ def _rows(job: Job, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield line, row
     else:
         for line, text in enumerate(read_lines(path), start=1):
+            at_line(line)
+            check_line(text)
             yield line, {"text": text}
 
 
@@ -218,10 +232,7 @@ def _of_table(
 def _of_treebank(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     tree_format = get_format("conllu")
     for record in tree_format.records(path):
-        try:
-            tree = tree_format.parse(record.text)
-        except TreeError as error:
-            raise InputError(path, record.line, error.cause, error.remedy) from None
+        tree = parse_record(tree_format, path, record)
         words = [cells for cells in conllu.rows(record.text) if cells and cells[0].isdecimal()]
         if not words:  # empty nodes alone
             continue
@@ -252,6 +263,10 @@ def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> 
     for name, value in inputs.items():
         if not value or (isinstance(value, str) and not value.strip()):
             remark(EMPTY[name])
+        if not isinstance(values.get("tree"), Tree):  # whose words were checked as it was read
+            text = value if isinstance(value, str) else " ".join(value)
+            check_tool_words(text)
+            check_characters(text)
     inputs["tree"] = _tree(job, values, inputs) if tree is None else tree
     if columns["words"] == columns["tree"]:
         inputs["words"] = words_of(inputs["tree"])

@@ -67,8 +67,13 @@ PENN = Remark(
 
 def check_raw(text: str) -> None:
     """Remark on what a line that is to be parsed should not have."""
-    check_escapes(text)
     check_markup(text)
+    check_tool_words(text)
+
+
+def check_tool_words(text: str) -> None:
+    """Remark on words that another tool or a treebank spells otherwise than text."""
+    check_escapes(text)
     check_subwords(text)
     check_penn(text.split())
 
@@ -98,15 +103,19 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
 
 
 def check_markup(text: str) -> None:
-    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, is a word of CoNLL-U or a row
-    of a table, or has characters that hardly any text has."""
+    """Remark on a line of text that looks like another file's, or has characters that hardly any text has."""
+    check_line(text)
+    check_characters(text)
+
+
+def check_line(text: str) -> None:
+    """Remark on a line that begins with a tag of the files of WMT or IWSLT, is a word of CoNLL-U or a row of a table."""
     if "<" in text and _MARKUP.match(text):
         remark(MARKUP)
     if "\t" in text and text.count("\t") == _TABS and text[0].isdecimal():
         remark(COLUMNS)
     elif "\t" in text.strip():
         remark(TABS)
-    check_characters(text)
 
 
 def check_characters(text: str) -> None:
