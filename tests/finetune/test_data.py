@@ -139,6 +139,37 @@ def test_what_pandas_writes_for_missing_values_is_counted(tmp_path: Path):
     ]
     (text,) = read_noted(job("seq2seq"), write(tmp_path, "b.csv", "text,target\na,\n"))[1]
     assert "1 of 1 examples holds an empty target" in text
+    file = write(tmp_path, "c.csv", "text,target\na nan,b\nnan,nan\n")
+    (text,) = read_noted(job("seq2seq"), file)[1]
+    assert text.startswith(f"{file}:3: 1 of 2 examples holds the text nan, as pandas prints")
+
+
+@pytest.mark.parametrize(
+    ("labels", "count"),
+    [
+        ((0, 1, 2, -1, -1), 2),
+        (("neutral", "-", "contradiction"), 1),
+        ((-1, 0, 1), 0),
+        ((-2, -1, 0, 1, 2), 0),
+        (("+", "-", "0"), 0),
+    ],
+)
+def test_examples_of_no_class_are_counted(tmp_path: Path, labels: tuple[Any, ...], count: int):
+    """Copies of SNLI keep the pairs on which annotators did not agree; sentiment has a class -1."""
+    rows = [json.dumps({"text": "a", "label": label}) for label in labels]
+    remarks = read_noted(job(), write(tmp_path, "a.jsonl", "\n".join(rows)))[1]
+    assert [f"{count} of {len(labels)} " in text for text in remarks] == [True] * bool(count)
+    assert all("the class - or -1" in text for text in remarks)
+
+
+def test_quotes_behind_a_space_are_counted(tmp_path: Path):
+    text = 'text,label\na, "x"\n"b, c", y\n"d "" e", z\n f "g" , "h" \n'
+    examples, remarks = read_noted(job(), write(tmp_path, "a.csv", text))
+    assert [example.answer for example in examples] == ['"x"', "y", "z", '"h"']
+    (remark,) = remarks
+    assert remark.startswith(
+        f"{tmp_path / 'a.csv'}:2: 2 of 4 examples hold spaces before double quotes;"
+    )
 
 
 def test_the_dependency_line_of_the_page_needs_no_format(tmp_path: Path):

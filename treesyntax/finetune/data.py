@@ -40,6 +40,18 @@ MISSING = Remark(
     "the class nan, as pandas prints a missing value",
     "it is a class of its own: take them out if none",
 )
+_NOTHING = ("nan", "<na>")
+NO_TEXT = Remark(
+    "the text nan, as pandas prints a missing value", "it is read as text: take them out if none"
+)
+UNDECIDED = Remark(
+    "the class - or -1, as SNLI marks examples without a label that annotators agree on",
+    "it is a class of its own: take them out if none",
+)
+SPACED = Remark(
+    "spaces before double quotes",
+    "the quotes are read as text: write no space behind a comma",
+)
 FRACTIONS = Remark(
     "classes such as 1.0, as pandas writes whole numbers beside missing ones",
     "1.0 and 1 are two classes: write all files alike",
@@ -134,7 +146,21 @@ def _read(
             examples.append(_example(job, line, row, given[number] if given else None))
         except (TreeError, OptionError) as error:
             raise InputError(path, line, str(error)) from None
+    if job.task == CLASSES:
+        _remark_undecided(examples)
     return examples, remarks
+
+
+def _remark_undecided(examples: Sequence[Example]) -> None:
+    """Remark on what may be no class: ``-`` where ``+`` is none, and -1 beside 0, 1 and 2, but no other below 0."""
+    classes = {example.answer for example in examples}
+    undecided = {"-"} if "+" not in classes else set()
+    if classes >= {"-1", "0", "1", "2"} and "-2" not in classes:
+        undecided.add("-1")
+    for example in examples:
+        if example.answer in undecided:
+            at_line(example.line)
+            remark(UNDECIDED)
 
 
 def read_noted(
@@ -198,6 +224,9 @@ def _commas(path: Path) -> Iterator[tuple[int, list[str]]]:
     before = 0
     try:
         for fields in reader:
+            at_line(before + 1)
+            if spaced := sum(re.fullmatch(r' +".*"\s*', field) is not None for field in fields):
+                remark(SPACED, spaced)
             yield before + 1, fields
             before = reader.line_num
     except csv.Error as error:
@@ -263,6 +292,8 @@ def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> 
     for name, value in inputs.items():
         if not value or (isinstance(value, str) and not value.strip()):
             remark(EMPTY[name])
+        elif isinstance(value, str) and value.strip().lower() in _NOTHING:
+            remark(NO_TEXT)
         if not isinstance(values.get("tree"), Tree):  # whose words were checked as it was read
             text = value if isinstance(value, str) else " ".join(value)
             check_tool_words(text)
@@ -426,11 +457,13 @@ def _answer(job: Job, value: Any, inputs: Mapping[str, Any]) -> Any:
         text = _text("target", value)
         if not text.strip():
             remark(EMPTY["target"])
+        elif text.strip().lower() in _NOTHING:
+            remark(NO_TEXT)
         return text
     name = " ".join(str(value).split()) if type(value) in (str, int) else ""
     if not name:
         raise OptionError(f"has the label {value!r}; a class is a name or a whole number")
-    if name.lower() in ("nan", "<na>"):
+    if name.lower() in _NOTHING:
         remark(MISSING)
     elif re.fullmatch(r"-?[0-9]+\.0", name):
         remark(FRACTIONS)
