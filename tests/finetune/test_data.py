@@ -162,6 +162,13 @@ def test_examples_of_no_class_are_counted(tmp_path: Path, labels: tuple[Any, ...
     assert all("the class - or -1" in text for text in remarks)
 
 
+def test_two_spellings_of_a_class_are_counted(tmp_path: Path):
+    file = write(tmp_path, "a.csv", "text,label\na,yes\nb,Yes\nc,yes\nd,no\ne,YES\n")
+    (text,) = read_noted(job(), file)[1]
+    assert text.startswith(f"{file}:3: 2 of 5 examples hold a class that other examples spell with")
+    assert not read_noted(job(), write(tmp_path, "b.csv", "text\na\nb\n"))[1]
+
+
 def test_quotes_behind_a_space_are_counted(tmp_path: Path):
     text = 'text,label\na, "x"\n"b, c", y\n"d "" e", z\n f "g" , "h" \n'
     examples, remarks = read_noted(job(), write(tmp_path, "a.csv", text))

@@ -48,6 +48,10 @@ UNDECIDED = Remark(
     "the class - or -1, as SNLI marks examples without a label that annotators agree on",
     "it is a class of its own: take them out if none",
 )
+SPELT_TWICE = Remark(
+    "a class that other examples spell with other capitals (Yes, yes)",
+    "each spelling is a class of its own: spell them alike",
+)
 SPACED = Remark(
     "spaces before double quotes",
     "the quotes are read as text: write no space behind a comma",
@@ -147,20 +151,28 @@ def _read(
         except (TreeError, OptionError) as error:
             raise InputError(path, line, str(error)) from None
     if job.task == CLASSES:
-        _remark_undecided(examples)
+        _remark_classes(examples)
     return examples, remarks
 
 
-def _remark_undecided(examples: Sequence[Example]) -> None:
-    """Remark on what may be no class: ``-`` where ``+`` is none, and -1 beside 0, 1 and 2, but no other below 0."""
-    classes = {example.answer for example in examples}
+def _remark_classes(examples: Sequence[Example]) -> None:
+    """Remark on classes that another one differs from in capitals alone, and on what may be no class.
+
+    That is ``-`` where ``+`` is none, and -1 beside 0, 1 and 2, but no other below 0.
+    """
+    classes = Counter(example.answer for example in examples if example.answer is not None)
+    usual: dict[str, str] = {}
+    for name, _ in classes.most_common():
+        usual.setdefault(name.casefold(), name)
     undecided = {"-"} if "+" not in classes else set()
-    if classes >= {"-1", "0", "1", "2"} and "-2" not in classes:
+    if classes.keys() >= {"-1", "0", "1", "2"} and "-2" not in classes:
         undecided.add("-1")
     for example in examples:
+        at_line(example.line)
         if example.answer in undecided:
-            at_line(example.line)
             remark(UNDECIDED)
+        if example.answer in classes and usual[example.answer.casefold()] != example.answer:
+            remark(SPELT_TWICE)
 
 
 def read_noted(

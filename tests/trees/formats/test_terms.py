@@ -72,6 +72,8 @@ def test_a_full_stop_behind_a_bare_expression_is_refused():
         (SEXPR, "(f $0:<e,t> (g))", None),
         (SEXPR, '("f"(g "a")"b"\'"c")', "names right before a bracket"),
         (BARE, "( lambda $0 e ( f $0 ) )", "brackets around the whole tree"),
+        (BARE, "what is it\tcapital:<c,t> s0", "tabs between words"),
+        (BARE, "f ( a )\t", None),
         (BARE, "( f a ) b", None),
         (BARE, "lambda $0 e ( f $0 )", None),
     ],

@@ -31,6 +31,7 @@ from treesyntax.trees.formats.base import (
     subtrees_ending,
     with_visible_spaces,
 )
+from treesyntax.trees.formats.moses import TABS
 from treesyntax.trees.tree import Tree
 
 LIST = "()"
@@ -75,6 +76,8 @@ def parse(text: str) -> Tree:
 def parse_bare(text: str) -> Tree:
     """The tree of one line without its outer parentheses; a single atom is itself."""
     check_one_line(text)
+    if "\t" in text.strip():  # a question and its form would be a single list
+        remark(TABS)
     tokens = _split(text)
     if len(tokens) > 1 and tokens[-1] == ".":
         cause = "the expression ends with a full stop"
