@@ -163,7 +163,8 @@ def test_points_that_are_not_in_a_curve_are_told(out: Path):
 def test_of_two_points_with_as_many_pairs_one_is_told_to_be_left_out(out: Path):
     """The later one took the place of the other."""
     results = [
-        replace(one, used=one.used.replace("400", "100")) for one in read_results(out / "runs.jsonl")
+        replace(one, used=one.used.replace("400", "100"))
+        for one in read_results(out / "runs.jsonl")
     ]
     write_results(out / "runs.jsonl", results)
     study = read_study(out)
@@ -191,9 +192,7 @@ def test_lines_that_each_training_set_leaves_unseen_have_no_curve(tmp_path: Path
         write(out / f"data/{size}.src", sources[:seen])
         write(out / f"data/{size}.tgt", REFERENCES[:seen])
         for base, right in RIGHT.items():
-            lines = [
-                line if at < right[number] else "wrong" for at, line in enumerate(REFERENCES)
-            ]
+            lines = [line if at < right[number] else "wrong" for at, line in enumerate(REFERENCES)]
             score = 100 * (right[number] - seen) / (LINES - seen)
             for seed in (1, 2, 3):
                 name = f"{base}-pairs={size}"
