@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ NO_NUMBERS = {
 }
 """What is imported and changes no number, with the reason."""
 SUFFIX = ".py"
+SUFFIXES = (SUFFIX, *EXTENSION_SUFFIXES)
 _DOTTED = re.compile(r"[a-z_]\w*(\.\w+)+")
 _FILE = re.compile(r"\w[\w-]*(\.\w+)+")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -152,13 +154,13 @@ def code_of_module(name: str) -> str:
 
 
 def module_file(name: str, roots: Sequence[Root]) -> Path | None:
-    """The file of a module: ``NAME.py``, or ``__init__.py`` of a package."""
+    """The file of a module: ``NAME.py``, ``__init__.py`` of a package, or a compiled one without source."""
     top, *_ = words = name.split(".")
     for root in roots:
         if root.packages and top not in root.packages:
             continue
         path = os.path.join(root.folder, *words)
-        for file in (f"{path}/__init__.py", f"{path}{SUFFIX}"):
+        for file in (f"{path}/__init__.py", *(f"{path}{suffix}" for suffix in SUFFIXES)):
             if os.path.isfile(file):
                 return Path(file)
     return None
@@ -206,7 +208,7 @@ def _with_packages(path: Path) -> Iterator[Path]:
     candidates = (
         path.parent / "__init__.py",
         path / "__init__.py",
-        path.with_name(path.name + SUFFIX),
+        *(path.with_name(path.name + suffix) for suffix in SUFFIXES),
     )
     yield from filter(Path.is_file, candidates)
 

@@ -98,6 +98,27 @@ def test_a_fork_is_the_same_as_a_process(
     assert found[1].endswith("at the end\n")
 
 
+def test_after_an_edit_of_what_is_loaded_a_program_is_a_process_of_its_own(
+    folder: Path, programs: Preloaded
+):
+    """A fork would run the former code, while the study records the new one."""
+    helper, lib = folder / "lib" / "loaded_before.py", folder / "lib" / "sayer.py"
+    helper.write_text("COLOR = 'red'\n")
+    lib.write_text(
+        "import loaded_before, time\nprint(loaded_before.COLOR, flush=True)\ntime.sleep(1)\n"
+    )
+    programs.loaded = ["loaded_before"]
+    start = ready(programs, folder)
+    before = start(sayer(), folder / "before", None, {})
+    assert not isinstance(before, subprocess.Popen)
+    wait_until(lambda: (folder / "before").exists() and (folder / "before").read_text())
+    helper.write_text("COLOR = 'green'\n")
+    after = [start(sayer(), folder / f"after{number}", None, {}) for number in range(2)]
+    assert [child.wait() for child in (before, *after)] == [0, 0, 0]
+    said = [(folder / name).read_text() for name in ("before", "after0", "after1")]
+    assert said == ["red\n", "green\n", "green\n"]
+
+
 def test_forks_run_at_once_and_are_polled(folder: Path, programs: Preloaded):
     start = ready(programs, folder)
     logs = [folder / f"{number}.log" for number in range(3)]

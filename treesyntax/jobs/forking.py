@@ -20,7 +20,7 @@ import sys
 from typing import Any
 
 from treesyntax.jobs.postponed import postponed
-from treesyntax.jobs.preloaded import READY
+from treesyntax.jobs.preloaded import READY, STALE
 from treesyntax.jobs.processes import KIBIBYTE, tie_to_parent
 
 POLL = 0.02
@@ -52,6 +52,7 @@ class Server:
     def __init__(self, connection: socket.socket) -> None:
         self.connection, self.lines = connection, connection.makefile("rb")
         self.numbers: dict[int, int] = {}
+        self.stamps = stamps_of_modules()
 
     def next_fork(self) -> dict[str, Any] | None:
         """Serve until the socket is closed; returns None then, and in each fork what it is to do."""
@@ -62,6 +63,9 @@ class Server:
                 line = self.lines.readline()
                 if not line:
                     return None
+                if not self.stamps.items() <= stamps_of_modules().items():
+                    self._say(STALE)
+                    continue
                 order = json.loads(line)
                 tie = tie_to_parent()
                 process = os.fork()
@@ -87,6 +91,18 @@ class Server:
     def _say(self, answer: dict[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError):  # the next read finds the socket closed
             self.connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def stamps_of_modules() -> dict[str, tuple[int, int]]:
+    """Size and time of the file of each module that is loaded; a file that is gone is left out."""
+    stamps: dict[str, tuple[int, int]] = {}
+    for module in list(sys.modules.values()):
+        with contextlib.suppress(ImportError, OSError):  # of one that is imported by a look at it
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str):
+                state = os.stat(file)
+                stamps[file] = state.st_size, state.st_mtime_ns
+    return stamps
 
 
 def become(order: dict[str, Any]) -> None:

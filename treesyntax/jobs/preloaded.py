@@ -22,7 +22,9 @@ from pathlib import Path
 
 from treesyntax.jobs import processes
 
-READY = {"ready": 1}
+READY, STALE = {"ready": 1}, {"stale": 1}
+"""What the server answers once it has loaded all, and to an order after a file of that was edited: a fork would run the
+former code, while a study records the present one."""
 
 MODULES = (
     "fairseq_cli.train", "fairseq_cli.generate", "treesyntax.__main__", "treesyntax.study.run.hypotheses",
@@ -130,7 +132,7 @@ class Preloaded:
     def _order(
         self, words: Sequence[str], log: Path, stdout: Path | None, environment: Mapping[str, str]
     ) -> Child | None:
-        """None if the server is gone."""
+        """None if the server is gone, or what it has loaded was edited."""
         log.parent.mkdir(parents=True, exist_ok=True)
         self.orders += 1
         child, number = Child(self), self.orders
@@ -144,7 +146,10 @@ class Preloaded:
             self.connection.sendall(json.dumps(order).encode() + b"\n")
         while self.ready and not child.pid:
             self.read(PATIENCE)
-        return child if child.pid else None
+        if not child.pid:
+            self.children.pop(number, None)
+            return None
+        return child
 
     def read(self, seconds: float = 0.0) -> None:
         """Take in what the server has answered; waits so long for something."""
@@ -165,6 +170,8 @@ class Preloaded:
     def _note(self, answer: Mapping[str, int]) -> None:
         if answer == READY:
             self.ready = True
+        elif answer == STALE:
+            self.ready = False
         elif "pid" in answer:
             self.children[answer["number"]].pid = answer["pid"]
         else:

@@ -31,6 +31,7 @@ PACKAGES = {
     "tree_sitter_javascript": "tree-sitter-javascript",
 }
 """The packages that numbers depend on: by the module that is imported the name under which each is installed."""
+MISSING = "not installed"
 
 
 def versions() -> dict[str, str]:
@@ -41,16 +42,22 @@ def versions() -> dict[str, str]:
 @cache
 def version_of(name: str) -> str:
     """The version of one of `PACKAGES`."""
+    return _version(PACKAGES.get(name, name))
+
+
+def _version(package: str) -> str:
     try:
-        return version(PACKAGES.get(name, name))
+        return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return MISSING
 
 
 def version_of_module(name: str) -> str:
-    """The version of any package, by the name under which it is imported; of several that share it, all."""
-    packages = sorted({*_names_of_packages().get(name, ())})
-    return ", ".join(f"{package} {version(package)}" for package in packages) or "not known"
+    """The version of any package, by the name under which it is imported; of several that share it, all; "" for none."""
+    packages = sorted(
+        {*filter(None, _names_of_packages().get(name, ()))}
+    )  # damaged ones lack a name
+    return ", ".join(f"{package} {_version(package)}" for package in packages)
 
 
 @cache

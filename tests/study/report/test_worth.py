@@ -160,6 +160,52 @@ def test_points_that_are_not_in_a_curve_are_told(out: Path):
     )
 
 
+def test_of_two_points_with_as_many_pairs_one_is_told_to_be_left_out(out: Path):
+    """The later one took the place of the other."""
+    results = [
+        replace(one, used=one.used.replace("400", "100"))
+        for one in read_results(out / "runs.jsonl")
+    ]
+    write_results(out / "runs.jsonl", results)
+    study = read_study(out)
+    (found,) = find_worth(study.scores, study.rows, study.results)
+    assert found.curve.scores[0] == pytest.approx(100 * RIGHT["relation_mask"][0] / LINES)
+    assert worth_lines([found])[1] == (
+        "Not in these curves: relation_mask-pairs=400 with 100 pairs as relation_mask-pairs=100, "
+        "sequence-pairs=400 with 100 pairs as sequence-pairs=100"
+    )
+
+
+def test_lines_that_each_training_set_leaves_unseen_have_no_curve(tmp_path: Path):
+    """Those of one number of pairs stood beside others of another; where they were more, the report ended."""
+    data = recipe_content()["data"]
+    data["source"]["train"], data["target"]["train"] = "{data}/{n}.src", "{data}/{n}.tgt"
+    metric, sources = "exact:unseen", [f"source {number}" for number in range(LINES)]
+    out = make_study(
+        tmp_path, data=data, vars={"size": 8, "n": 100}, score=[metric], methods=two_methods(),
+        axes={"pairs": {"vars.n": [*SIZES]}},
+    )  # fmt: skip
+    write(out / "data/p/test.src", sources)
+    results = []
+    for number, size in enumerate(SIZES):
+        seen = number + 1
+        write(out / f"data/{size}.src", sources[:seen])
+        write(out / f"data/{size}.tgt", REFERENCES[:seen])
+        for base, right in RIGHT.items():
+            lines = [line if at < right[number] else "wrong" for at, line in enumerate(REFERENCES)]
+            score = 100 * (right[number] - seen) / (LINES - seen)
+            for seed in (1, 2, 3):
+                name = f"{base}-pairs={size}"
+                write(out / f"runs/{name}-{seed}/hypotheses.txt", lines)
+                used = json.dumps({"train": {"pairs": size}})
+                results.append(result(name, seed, metric, score, LINES - seen, used))
+    write_results(out / "runs.jsonl", results)
+    study = read_study(out)
+    assert find_worth(study.scores, study.rows, study.results) == []
+    note = "There are no curves in exact:unseen: each training set leaves other test lines unseen"
+    assert note in write_report(study).read_text()
+
+
 def test_curves_at_the_ceiling_tell_no_number(out: Path):
     results = []
     for one in read_results(out / "runs.jsonl"):

@@ -106,21 +106,24 @@ def test_a_study_keeps_its_first_plan(tmp_path: Path):
 
 def test_other_lines_or_another_own_metric_under_the_same_name_are_told(tmp_path: Path):
     """Both score all outputs anew, so nothing else says it."""
-    categories, part = tmp_path / "cat", "score: own/mine.py"
+    categories, part, package = tmp_path / "cat", "score: own/mine.py", "score: own/package numpy"
     categories.write_text("gen\ntest\n")
     recipe = recipe_with(tmp_path, categories=str(categories))
-    note_plan(tmp_path, recipe, {part: "a"})
-    same = replace(result("sequence"), code={part: "a"})
+    note_plan(tmp_path, recipe, {part: "a", package: "1"})
+    same = replace(result("sequence"), code={part: "a", package: "1"})
     write_results(tmp_path / "runs.jsonl", [same])
     assert changes_since(tmp_path, recipe) == []
     categories.write_text("gen\ngen\n")
-    write_results(tmp_path / "runs.jsonl", [same, replace(same, seed=2, code={part: "b"})])
+    write_results(
+        tmp_path / "runs.jsonl", [same, replace(same, seed=2, code={part: "b", package: "2"})]
+    )
     assert changes_since(tmp_path, recipe) == [
         "Changed after the first score: the categories of test lines.",
         "Changed after the first score: mine.py, by which outputs are scored.",
+        "Changed after the first score: package numpy, by which outputs are scored.",
     ]
     categories.unlink()
-    assert len(changes_since(tmp_path, recipe)) == 1
+    assert len(changes_since(tmp_path, recipe)) == 2
 
 
 @pytest.mark.usefixtures("quick")

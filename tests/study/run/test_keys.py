@@ -211,14 +211,14 @@ def test_words_of_the_study_are_no_files(path: Path, name: str, monkeypatch: pyt
     assert not any(keys(path).inputs.values())
 
 
-def test_a_pretrained_model_is_known_by_its_content(
+def test_a_pretrained_model_and_files_of_its_settings_are_known_by_their_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Its folder may be named by a bare word."""
+    """The folder of a model may be named by a bare word; what a setting names by a bare word, or a folder, is no input."""
     monkeypatch.chdir(tmp_path)
     recipe = {
         "name": "t", "title": "T", "trainer": "huggingface", "model": "bert", "seeds": [1], "score": ["accuracy"],
-        "task": "sequence-classification", "baseline": "plain", "methods": {"plain": {}}, "train": {"max_steps": 3},
+        "task": "sequence-classification", "baseline": "plain", "methods": {"plain": {}}, "train": {"max_steps": 3, "accelerator_config": "acc.json", "optim": "sgd", "logging_dir": "./log"},
         "data": {"train": "a.jsonl", "valid": "a.jsonl", "test": "a.jsonl"},
     }  # fmt: skip
     (tmp_path / "a.jsonl").write_text('{"text": "a b", "label": "x"}\n')
@@ -229,3 +229,10 @@ def test_a_pretrained_model_is_known_by_its_content(
     first = keys(path)
     (tmp_path / "bert/model.safetensors").write_text("other weights")
     assert "plain-1/train" in changed(first, keys(path))
+    (tmp_path / "log").mkdir()
+    for name, counts in (("acc.json", True), ("sgd", False), ("log/written", False)):
+        before = keys(path)
+        (tmp_path / name).write_text("{}")
+        assert ("plain-1/train" in changed(before, now := keys(path))) is counts
+        (tmp_path / name).write_text('{"split_batches": true}')
+        assert ("plain-1/train" in changed(now, keys(path))) is counts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from treesyntax.jobs import imports, processes
 from treesyntax.jobs.imports import VARIABLE, import_file, with_files
 from treesyntax.methods import METHODS
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.code import NO_MODULES, code_of, look_again
+from treesyntax.study.run.code import NO_MODULES, code_of, look_again, mixed_parts
 
 MINE = 'from treesyntax.nn.injection import register\n@register("mine")\nclass Mine: ...\n'
 
@@ -230,9 +231,8 @@ def test_packages_that_a_method_imports_count_edited_ones_with_their_files(
     assert not own_parts("--arch tree_sequence", [file])
     first = own_parts("--arch tree_mine", [file])
     packages = {name: value for name, value in first.items() if "package" in name}
-    assert packages.keys() == {
-        f"train: own/package {name}" for name in ("my_lab", "others_too", "mine_installed")
-    }
+    names = ("my_lab", "others_too", "mine_installed", "nowhere_at_all")
+    assert packages.keys() == {f"train: own/package {name}" for name in names}
     assert packages["train: own/package mine_installed"] == "named-apart 1.0"
     for edited, label in (
         (of_lab / "my_lab/__init__.py", "my_lab"),
@@ -252,6 +252,65 @@ def test_packages_that_a_method_imports_count_edited_ones_with_their_files(
     now = own_parts("--arch tree_mine", [file])
     assert now["train: own/package mine_installed"] == "named-apart 2.0"
     assert not (tmp_path / "executed").exists()
+
+
+COMPILED = EXTENSION_SUFFIXES[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [
+        ("try:\n    import elsewhere\nexcept ImportError: ...\n", "lab/elsewhere.py"),
+        ("import compiled\n", f"lab/compiled{COMPILED}"),
+        ("from many import x\n", f"lab/many/inner{COMPILED}"),
+        ("import loose\n", "site-packages/loose.py"),
+        ("import nameless\n", "site-packages/nameless.py"),
+    ],
+)
+def test_a_package_is_watched_whatever_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, edited: str
+):
+    """One that is installed later, one without source, and installed ones of which no version is known."""
+    for name, content in {
+        f"lab/compiled{COMPILED}": "1",
+        "lab/many/__init__.py": "from . import inner\n",
+        f"lab/many/inner{COMPILED}": "1",
+        "site-packages/loose.py": "",
+        "site-packages/nameless.py": "",
+        "site-packages/nameless-1.0.dist-info/top_level.txt": "nameless\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    for folder in ("lab", "site-packages"):
+        monkeypatch.syspath_prepend(tmp_path / folder)
+    file = write_own(tmp_path, f"import near\n{text}{MINE}")
+    (tmp_path / "near").mkdir()  # no package from elsewhere, and none that is missing
+    first = own_parts("--arch tree_mine", [file])
+    assert own_parts("--arch tree_mine", [file]) == first
+    (tmp_path / edited).write_text("x = 2\n")
+    (changed,) = mixed_parts([first, own_parts("--arch tree_mine", [file])])
+    assert changed.startswith("train: own/package ")
+    assert not mixed_parts([{}, first])  # older records do not know it
+
+
+def test_after_a_change_of_a_package_the_way_back_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Files of the recipe were asked for, which are as they were."""
+    methods = {name: {"arch": f"tree_{name}_mini"} for name in ("sequence", "mine")}
+    changes = {"methods": methods, "import": "own.py"}
+    (tmp_path / "lab").mkdir()
+    (package := tmp_path / "lab/of_my_lab.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path / "lab")
+    write_own(tmp_path, f"try:\n    import of_my_lab\nexcept ImportError: ...\n{MINE}")
+    run(tmp_path, seeds=[1], **changes)
+    package.write_text("x = 2\n")
+    capsys.readouterr()
+    assert not trained(run(tmp_path, seeds=[1, 2], status=2, **changes))
+    message = capsys.readouterr().err
+    assert (
+        "come from the code: go back to the former of_my_lab, choose another --out, or" in message
+    )
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ from treesyntax.study.report.worth import (
     WORTH_HEADER,
     draw_worth,
     find_worth,
+    without_curves,
     worth_lines,
     worth_numbers,
 )
@@ -120,6 +121,7 @@ def worth_section(
         "How many times the training pairs its baseline needs to reach a row's score, read off the baseline's curve. "
         "Intervals draw runs and test items anew. Beyond the data: the baseline never reaches the row.",
     )
+    section.notes = without_curves(rows)
     if row_worths := find_worth(scores, rows, results):
         section.lines = worth_lines(row_worths)
         section.table = Table(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.metrics import LOWER_IS_BETTER, plain_name
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN, plain_name
 from treesyntax.metrics.conclusions import MOST_LEARNING
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.metrics.worth import Curve, Times, Worth, data_worth
@@ -43,7 +43,8 @@ class RowWorth:
         other: the baseline's.
         times: the factor at each number of pairs.
         without: why no factor is told; "" where it is.
-        left_out: points with too few runs, through which the curves go as if they had not been trained.
+        left_out: points with too few runs, or with as many pairs as another, through which the curves go as if they
+            had not been trained.
     """
 
     row: str
@@ -93,19 +94,25 @@ def worth_numbers(row_worths: Sequence[RowWorth]) -> list[list[object]]:
 def find_worth(
     scores: ItemScores, rows: Sequence[ItemRow], results: Sequence[Result]
 ) -> list[RowWorth]:
-    """How much data each row is worth that was trained on several numbers of pairs, as its baseline was."""
+    """How much data each row is worth that was trained on several numbers of pairs, as its baseline was.
+
+    Metrics of lines that training does not have count other lines at each number of pairs, so they have no curve.
+    """
     pairs = _pairs(results)
     groups: dict[tuple[str, str], dict[int, ItemRow]] = {}
     few: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if not row.curve or row.row not in pairs:
+        if not row.curve or row.row not in pairs or UNSEEN in row.primary:
             continue
         curve = (row.test_set, row.curve)
         runs = len(scores.lines.seeds(row.row, row.primary))
         if row.asked not in ("", row.row) and not row.baseline:
             few.setdefault(curve, []).append(f"{row.row} of other code than {row.asked}")
         elif runs >= FEWEST_RUNS:
-            groups.setdefault(curve, {})[pairs[row.row]] = row
+            size = pairs[row.row]
+            known = groups.setdefault(curve, {}).setdefault(size, row)
+            if known is not row:
+                few.setdefault(curve, []).append(f"{row.row} with {size:,} pairs as {known.row}")
         else:
             few.setdefault(curve, []).append(f"{row.row} with {runs} of {FEWEST_RUNS} runs")
     curve_of = {row.row: (row.test_set, row.curve) for row in rows}
@@ -167,6 +174,16 @@ def _pairs(results: Sequence[Result]) -> dict[str, int]:
         except (ValueError, TypeError, LookupError):
             continue
     return pairs
+
+
+def without_curves(rows: Sequence[ItemRow]) -> list[str]:
+    """Which metrics have no curves, and why."""
+    metrics = dict.fromkeys(row.primary for row in rows if row.curve and UNSEEN in row.primary)
+    return [
+        f"There are no curves in {metric}: each training set leaves other test lines unseen; let primary name a metric "
+        "of all lines"
+        for metric in metrics
+    ]
 
 
 def worth_lines(row_worths: Sequence[RowWorth]) -> list[str]:

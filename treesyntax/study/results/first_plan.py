@@ -16,6 +16,7 @@ from treesyntax.errors import InputError, misfit
 from treesyntax.files import read_json, sha256_of, write_json
 from treesyntax.study.recipe.recipe import SECTIONS, Recipe
 from treesyntax.study.results.results import Result, read_results, results_file
+from treesyntax.study.run.code import PACKAGE
 from treesyntax.study.run.steps import located
 
 PLAN_FILE = "plan.json"
@@ -83,9 +84,13 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
         if _differ(first.get("categories", {}), _categories(folder, recipe)):
             changes.append("Changed after the first score: the categories of test lines.")
         changed = (_differ(first.get("metrics", {}), result.code) for result in results)
-        names = dict.fromkeys(label.partition("/")[2] for labels in changed for label in labels)
-        files = [name for name in names if "." in name]
-        for name in files or names:  # a metric that now lies in another file has its name alone
+        labels = dict.fromkeys(label for of_result in changed for label in of_result)
+        packages = [label for label in labels if PACKAGE in label]
+        names = [label for label in labels if label not in packages]
+        files = [label for label in names if "." in label]
+        # A metric that now lies in another file has its name alone.
+        for label in (*(files or names), *packages):
+            name = label.partition("/")[2]
             changes.append(f"Changed after the first score: {name}, by which outputs are scored.")
         return changes
     except (AttributeError, KeyError, TypeError) as error:

@@ -54,6 +54,7 @@ class Outputs:
     def __init__(self, plan: Plan, folder: Path, results: Sequence[Result]) -> None:
         self.plan, self.folder = plan, folder
         self.scored = {result.key for result in results}
+        self.losses = {(result.method, result.seed): result.valid_loss for result in results}
         self.methods = {method.name: method for method in plan.recipe.methods}
         self.text = lru_cache(maxsize=64)(lambda path: list(read_lines(path)))
         self.lines_of_categories = lru_cache(maxsize=8)(read_categories)
@@ -104,11 +105,15 @@ class Outputs:
         )
 
     def same_outputs(self, row: str) -> list[tuple[int, ...]]:
-        """The seeds of a row's runs that wrote the same lines, by what they wrote; not where each equals its reference."""
-        groups: dict[str, list[int]] = {}
+        """The seeds of a row's runs that wrote the same lines, by what they wrote; not where each equals its reference.
+
+        Of trainings that differ in their loss the seed had an effect, however few lines there are to differ in.
+        """
+        groups: dict[tuple[str, float], list[int]] = {}
         for seed in sorted({key[1] for key in self.scored if key[0] == row}):
             if (file := self.output(Run(self.methods[row], seed))).is_file():
-                groups.setdefault(self.digest(file), []).append(seed)
+                same = self.digest(file), self.losses[row, seed]
+                groups.setdefault(same, []).append(seed)
         return [
             tuple(seeds)
             for seeds in groups.values()

@@ -12,7 +12,7 @@ from pathlib import Path
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
 from treesyntax.study.recipe.reading import IMPORT
-from treesyntax.study.run.code import mixed_parts, unknown_parts
+from treesyntax.study.run.code import PACKAGE, mixed_parts, unknown_parts
 from treesyntax.study.run.extension import Extensions
 from treesyntax.study.run.keys import checkpoints_kept, data_files
 from treesyntax.study.run.ledger import (
@@ -87,12 +87,17 @@ def check_code(ledger: Ledger) -> None:
 
 def _way_back(ledger: Ledger, labels: list[str], origin: str) -> str:
     """What to do to have the former code: a commit of ours does not bring back files of the user's own."""
-    names = {label.partition(USERS)[2] for label in labels if USERS in label}
+    packages = sorted({label.partition(PACKAGE)[2] for label in labels if PACKAGE in label})
+    names = {
+        label.partition(USERS)[2] for label in labels if USERS in label and PACKAGE not in label
+    }
     files = {file.name: str(file) for file in ledger.plan.recipe.own_files}
     changed = sorted(name for name in names if "." in name)
     steps = [f"restore {files.get(name, name)}" for name in changed]
     if names and not changed:  # other files are there in their place
         steps = [f"name the former files under {IMPORT} again ({', '.join(sorted(names))})"]
+    if packages:
+        steps.append(f"go back to the former {', '.join(packages)}")
     if not labels or any(USERS not in label for label in labels):
         steps.append(f"go back to {origin}")
     return " and ".join(steps)

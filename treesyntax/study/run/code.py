@@ -34,7 +34,13 @@ from treesyntax.source import (
     read_source,
 )
 from treesyntax.study import provenance
-from treesyntax.study.provenance import PACKAGES, revision_of, version_of, version_of_module
+from treesyntax.study.provenance import (
+    MISSING,
+    PACKAGES,
+    revision_of,
+    version_of,
+    version_of_module,
+)
 from treesyntax.study.run.process import FINETUNE
 from treesyntax.study.run.steps import MODEL, OUT
 
@@ -491,8 +497,8 @@ def _of_the_user(files: Iterable[Path], root: Path) -> Iterator[Path]:
 def _of_packages(files: set[Path], roots: Sequence[Root], root: Path) -> dict[str, str]:
     """What files of the user's own import from elsewhere, by package.
 
-    Of an installed package the version; of one that lies in a folder where it is edited, as ``pip install -e`` leaves
-    it, the digest of the files of it that are imported.
+    Of an installed package the version; of one without a version, and of one that lies in a folder where it is edited,
+    as ``pip install -e`` leaves it, the digest of the files of it that are imported.
 
     Args:
         files: those of a module, with what is found by the roots.
@@ -501,7 +507,7 @@ def _of_packages(files: set[Path], roots: Sequence[Root], root: Path) -> dict[st
     """
     values: dict[str, str] = {}
     edited: dict[str, Root] = {}
-    seen = {*sys.stdlib_module_names, *OURS}
+    seen = {*sys.stdlib_module_names, *OURS, "__main__"}
     reached, known = files, -1
     while known < len(edited):  # one of these may import another
         known = len(edited)
@@ -511,18 +517,24 @@ def _of_packages(files: set[Path], roots: Sequence[Root], root: Path) -> dict[st
             }
             for top in sorted(tops - seen):
                 seen.add(top)
-                folder = None if module_file(top, roots) else _folder_of(top)
-                if folder is None:
+                if module_file(top, roots) or _is_folder_in(top, roots):
                     continue
-                if INSTALLED.intersection(folder.parts):
-                    values[top] = version_of_module(top)
+                if (folder := _folder_of(top)) is None:
+                    values[top] = MISSING  # a module may do without it
+                elif INSTALLED.intersection(folder.parts) and (version := version_of_module(top)):
+                    values[top] = version
                 else:
                     edited[top] = Root(folder, (top,))
         reached = closure(files, [*roots, *edited.values()], _left_out(root)) if edited else files
     for top, its_root in edited.items():
-        inside = {its_root.folder / top, its_root.folder / f"{top}.py"}
+        inside = {its_root.folder / top, module_file(top, [its_root])}
         values[top] = digest_of(file for file in reached - files if inside & {file, *file.parents})
     return values
+
+
+def _is_folder_in(top: str, roots: Sequence[Root]) -> bool:
+    """Whether a name is a package without ``__init__.py`` in one of some folders."""
+    return any((root.folder / top).is_dir() for root in roots if not root.packages)
 
 
 def _of_arch(arch: str, methods: Iterable[str]) -> list[str]:

@@ -30,6 +30,8 @@ KEPT = "--keep-interval-updates"
 """How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
 CAPS = ("--max-update", "--max-epoch", "--patience", "--stop-time-hours")
 """Flags that end a training and change nothing before its end, see :mod:`treesyntax.study.run.extension`."""
+SETTINGS = ("--set", "--generate")
+"""Flags of a finetuning whose values are ``NAME=VALUE``, which may be a file that transformers reads."""
 _LEFT_OUT = frozenset(f"--{flag}" for flag in NOT_IN_KEYS)
 _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 """Folders whose names come from those of rows."""
@@ -135,7 +137,8 @@ class Keys:
         outside = self.inputs[step.name]
         if not outside and OUT not in word:
             return [word]
-        inputs = [name for name in _candidates(word) if name in outside] if outside else []
+        names = [*_candidates(word), *(_setting_files(word) if step.kind != PREPARE else ())]
+        inputs = [name for name in names if name in outside] if outside else []
         words = [text for name in inputs for text in (Path(name).suffix, self.digest(name))]
         if word in inputs:
             return words
@@ -167,6 +170,9 @@ class Keys:
             is_named = word in self.labels or _takes_files(flag) or "/" in word or "." in word
             if step.kind == PREPARE or is_named:
                 yield from filter(self._is_input, _candidates(word))
+            for name in _setting_files(word) if flag in SETTINGS and step.kind != PREPARE else ():
+                if self._is_input(name) and not os.path.isdir(name):  # in which logs are written
+                    yield name
 
     def _is_input(self, name: str) -> bool:
         return OUT not in name and (self._exists(name) or name in self.recorded)
@@ -250,6 +256,12 @@ def _values(words: Sequence[str]) -> Iterator[str]:
     for word in words:
         flag, equals, value = word.partition("=")
         yield from (flag, value) if equals and word.startswith("--") else (word,)
+
+
+def _setting_files(word: str) -> list[str]:
+    """What may name a file in the value of a setting, which is no bare word."""
+    value = word.partition("=")[2]
+    return [value] if "/" in value or "." in value else []
 
 
 @cache
