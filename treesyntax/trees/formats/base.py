@@ -159,7 +159,7 @@ def check_one_line(text: str) -> None:
 
 
 def refuse_graph(text: str) -> None:
-    """Refuse AMR (Banarescu et al. 2013), whose brackets would be read as another tree.
+    """Refuse abstract meaning representations (AMR), whose brackets would be read as another tree.
 
     Raises:
         RecordError: for ``( w / want-01 :ARG0 …``, a variable, its concept and a role.
