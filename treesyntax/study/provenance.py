@@ -6,6 +6,8 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +34,8 @@ PACKAGES = {
 }
 """The packages that numbers depend on: by the module that is imported the name under which each is installed."""
 MISSING = "not installed"
+INSTALLED = {"dist-packages", "site-packages"}
+"""The folders of installed packages. What lies elsewhere is edited there, as ``pip install -e`` leaves it."""
 
 
 def versions() -> dict[str, str]:
@@ -41,8 +45,36 @@ def versions() -> dict[str, str]:
 
 @cache
 def version_of(name: str) -> str:
-    """The version of one of `PACKAGES`."""
-    return _version(PACKAGES.get(name, name))
+    """The version of one of `PACKAGES`; of one that is edited where it lies, with the digest of its code."""
+    version = _version(PACKAGES.get(name, name))
+    folder = folder_of(name)
+    if folder is None or INSTALLED.intersection(folder.parts):
+        return version
+    return f"{version}, edited: {_digest_of_folder(folder / name)}"
+
+
+def folder_of(top: str) -> Path | None:
+    """The folder in which a package, or a module, lies. Nothing is executed, not even the package."""
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError, AttributeError):  # importing it says what is wrong
+        return None
+    if spec is None:
+        return None
+    locations = [*(spec.submodule_search_locations or ())]
+    if locations:
+        return Path(locations[0]).parent
+    return Path(spec.origin).parent if spec.has_location and spec.origin else None
+
+
+def _digest_of_folder(package: Path) -> str:
+    """The bytes of the code below a folder: of such packages nobody knows what a training imports."""
+    digest = sha256()
+    for file in sorted(package.rglob("*.*")):
+        if file.name.endswith((".py", *EXTENSION_SUFFIXES)) and file.is_file():
+            digest.update(f"{file.relative_to(package).as_posix()} ".encode())
+            digest.update(sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:12]
 
 
 def _version(package: str) -> str:
@@ -65,9 +97,13 @@ def _names_of_packages() -> Mapping[str, list[str]]:
     return packages_distributions()
 
 
-def look_again() -> None:
-    """Look whether other packages are installed."""
+def look_at_edits() -> None:
+    """Look whether other versions of `PACKAGES` are installed, or their code is edited."""
     version_of.cache_clear()
+
+
+def look_at_names() -> None:
+    """Look whether other packages are installed."""
     _names_of_packages.cache_clear()
 
 

@@ -301,5 +301,24 @@ def test_the_metric_that_chooses_a_checkpoint_counts(tmp_path: Path):
         assert ("train: own/own.py" in code_of("train", words, (own,))) == counts
 
 
+def test_an_edit_of_a_trainer_that_is_installed_where_it_is_edited_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """``pip install -e`` of fairseq leaves its version as it is, whatever is edited."""
+    trainer = tmp_path / "src/some_trainer/optim/adam.py"
+    trainer.parent.mkdir(parents=True)
+    for file in (trainer, tmp_path / "src/some_trainer/__init__.py"):
+        file.write_text("rate = 1\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    monkeypatch.setattr(code, "TRAINER", ("torch", "some_trainer"))
+    first = now("train", *TRAINING)
+    (trainer.parent / "notes.txt").write_text("no code", "utf-8")
+    assert now("train", *TRAINING) == first
+    trainer.write_text("rate = 2\n", "utf-8")
+    second = now("train", *TRAINING)
+    assert [label for label in first if first[label] != second[label]] == ["train: some_trainer"]
+    assert "edited" not in first["train: torch"]
+
+
 def test_a_package_that_is_missing_has_no_version():
     assert version_of("no-such-package") == "not installed"

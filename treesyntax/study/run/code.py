@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import EntryPoint
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -35,8 +34,10 @@ from treesyntax.source import (
 )
 from treesyntax.study import provenance
 from treesyntax.study.provenance import (
+    INSTALLED,
     MISSING,
     PACKAGES,
+    folder_of,
     revision_of,
     version_of,
     version_of_module,
@@ -98,7 +99,6 @@ OF_PARSERS = {name: PARSER.format(name) for name in ("stanza", "benepar", "spacy
 """Packages that count where a command names them, each with the module of its parsers."""
 OWN = "own/"
 """Begins the parts that are files of the user's own, and the names that they register."""
-INSTALLED = {"dist-packages", "site-packages"}
 PACKAGE = f"{OWN}package "
 """Begins the parts that are packages which files of the user's own import."""
 NAMELESS, NO_MODULES = f"{OWN}of no name", "none"
@@ -197,6 +197,7 @@ def look_again() -> None:
     """Look whether files or packages have changed: a step that starts imports the code as it is then."""
     entries = [entry for group in imports.GROUPS for entry in imports.entries_of(group)]
     packages = [imports.import_folders(), entries]
+    provenance.look_at_edits()
     if not files_changed() and packages == _PACKAGES:
         return
     _PACKAGES[:] = packages
@@ -212,7 +213,7 @@ def look_again() -> None:
         _entry_files,
     ):
         function.cache_clear()
-    provenance.look_again()
+    provenance.look_at_names()
 
 
 def merged(codes: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -519,7 +520,7 @@ def _of_packages(files: set[Path], roots: Sequence[Root], root: Path) -> dict[st
                 seen.add(top)
                 if module_file(top, roots) or _is_folder_in(top, roots):
                     continue
-                if (folder := _folder_of(top)) is None:
+                if (folder := folder_of(top)) is None:
                     values[top] = MISSING  # a module may do without it
                 elif INSTALLED.intersection(folder.parts) and (version := version_of_module(top)):
                     values[top] = version
@@ -649,22 +650,8 @@ def _entry_files(entry: EntryPoint, root: Path) -> frozenset[Path]:
 
 def _entry_roots(entry: EntryPoint, root: Path) -> list[Root]:
     top = entry.module.partition(".")[0]
-    folder = _folder_of(top)
+    folder = folder_of(top)
     return _roots(root) if folder is None else [*_roots(root), Root(folder, (top,))]
-
-
-def _folder_of(top: str) -> Path | None:
-    """The folder in which a package, or a module, lies. Nothing is executed, not even the package."""
-    try:
-        spec = find_spec(top)
-    except (ImportError, ValueError, AttributeError):  # importing it says what is wrong
-        return None
-    if spec is None:
-        return None
-    locations = [*(spec.submodule_search_locations or ())]
-    if locations:
-        return Path(locations[0]).parent
-    return Path(spec.origin).parent if spec.has_location and spec.origin else None
 
 
 def _roots(root: Path) -> list[Root]:
