@@ -137,7 +137,7 @@ class StackEncoding(Injection):
         rows = torch.where(path >= 0, path.clamp(max=self.degree - 1) + levels, empty)
         table = self.table()
         # A product of matrices is a third of the time of embedding_bag, whose gradient sorts the rows.
-        chosen = table.new_zeros(*rows.shape[:2], empty + 1).scatter_(2, rows, 1)
+        chosen = rows.new_zeros(*rows.shape[:2], empty + 1, dtype=table.dtype).scatter_(2, rows, 1)
         encoding = chosen[..., :empty] @ table
         bias = None if self.projection is None else self.projection.bias
         return encoding if bias is None else encoding + bias
