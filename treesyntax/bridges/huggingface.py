@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import logging
 from collections.abc import Mapping
 from functools import cache
@@ -92,6 +93,8 @@ _OWN_ATTENTION = ("deberta", "deberta-v2")
 
 log = logging.getLogger(__name__)
 
+_INITIALIZED = "_is_hf_initialized"
+"""The attribute of tensors and modules whose numbers transformers leaves as they are."""
 _SETTING = "treesyntax"
 """Of a configuration: the methods of a saved model."""
 
@@ -115,6 +118,8 @@ class _Stack:
 
     _names: tuple[str, ...]
     _kind: _Kind
+    spec: str
+    site: Site
     trees: Composition
 
     def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
@@ -175,6 +180,24 @@ class _Stack:
             kwargs["inputs_embeds"] = embeds + encoding[:, past:].to(embeds.dtype)
             kwargs["input_ids"] = None
         return kwargs
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        """As of its own class; what was not loaded of methods begins as it was built.
+
+        A class that makes a bridge is built without memory by ``from_pretrained``. Later it gets memory with
+        whatever stands there, also where buffers were that no file has.
+        """
+        path = next((name for name, other in self.trees.named_modules() if other is module), None)
+        if path is None:
+            return super()._init_weights(module)  # type: ignore[misc]
+        with torch.device("cpu"):
+            built = Composition(self.spec, self.site).get_submodule(path)
+        tensors = [built.named_parameters(recurse=False), built.named_buffers(recurse=False)]
+        for name, value in itertools.chain(*tensors):
+            tensor = getattr(module, name)
+            if not getattr(tensor, _INITIALIZED, False):
+                tensor.copy_(value)
 
     def _check_layers(self) -> None:
         """Refuse an attention without the number of a layer, or with that of another one, of which it is a copy."""
@@ -517,6 +540,9 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
     stack.trees = methods.to(
         device=weight.device, dtype=weight.dtype if weight.is_floating_point() else None
     )
+    if not weight.is_meta:
+        for module in methods.modules():
+            setattr(module, _INITIALIZED, True)
     register()
     for module in (model, stack):  # the stack of some models has a configuration of its own
         module.set_attn_implementation(NAME)
@@ -524,7 +550,8 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
         setattr(attention, LAYER, number)
     stack._kind = kind
     model._stack_path = next(name for name, module in model.named_modules() if module is stack)
-    model.spec, model.site = spec, site
+    for module in (model, stack):
+        module.spec, module.site = spec, site
     ending: tuple[type, ...] = (_Stack,) if stack is model else ()
     if stack is not model:
         stack_class: Any = type(stack)

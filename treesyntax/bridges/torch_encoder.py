@@ -47,11 +47,16 @@ class TransformerEncoderBridge(Bridge, nn.Module):
 
     Raises:
         OptionError: for another module or other layers, one that has a bridge, and for methods that it cannot
-            carry; when called, if something has replaced the attention of a layer.
+            carry, and under the device meta; when called, if something has replaced the attention of a layer.
     """
 
     def __init__(self, encoder: nn.TransformerEncoder, spec: str) -> None:
         super().__init__()
+        if torch.get_default_device().type == "meta":
+            raise OptionError(
+                "a bridge cannot be made under the device meta, as from_pretrained of transformers makes models: "
+                "tables of its methods that are in no file would be lost; make it of the loaded encoder"
+            )
         name = type(encoder).__name__
         layers: list[Any] = list(getattr(encoder, "layers", []))
         if (other := getattr(encoder, _MARK, None)) is not None:
