@@ -18,6 +18,7 @@ import itertools
 import logging
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -471,6 +472,14 @@ class HuggingFaceBridge(_Model, Bridge):
         """
         need_package("transformers", "huggingface", "this bridge")
         transformers = importlib.import_module("transformers")
+        if (
+            Path(folder, "adapter_config.json").is_file()
+            and not Path(folder, "config.json").is_file()
+        ):
+            raise OptionError(
+                f"{folder} has an adapter alone; load it into a bridge like that in which it was "
+                "trained: PeftModel.from_pretrained(bridge, folder)"
+            )
         if model_class is None and cls is not HuggingFaceBridge:
             model_class = _own_class(cls)
         hub = ("revision", "subfolder", "cache_dir", "token", "local_files_only", "force_download")
@@ -594,6 +603,11 @@ def _stack_of(model: Any, name: str) -> tuple[_Kind, Any]:
         raise OptionError(
             f"a {name} is no model of transformers; make the bridge of the model itself, and put adapters "
             "or other wrappers around the bridge"
+        )
+    if getattr(model, "_hf_peft_config_loaded", False):
+        raise OptionError(
+            f"this {name} has adapters already, and would save them without methods; make the bridge "
+            "first, then add_adapter or load_adapter, with modules_to_save=[*bridge.injections]"
         )
     known_kind = _KINDS[kind]
     decodes = getattr(config, "is_decoder", False) and not config.is_encoder_decoder
