@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.bridges.families import bridge
 from support.bridges.tiny_models import BATCH, INPUTS, MODELS, set_tables
 from torch import Tensor, nn
 
@@ -61,6 +62,30 @@ def test_what_a_model_sets_stays():
     """transformers fills a new model after it is built, apart from what it has filled before."""
     methods = Tagger(CONFIG, tables=0.25).bert.injections
     assert all(parameter.eq(0.25).all() for parameter in methods.parameters())
+
+
+@pytest.mark.parametrize("kind", ["BERT", "encoder"])
+def test_a_bridge_without_memory_is_filled_from_a_file(kind: str, tmp_path: Path):
+    """By accelerate, which keeps the buffers of a model, as no file has them."""
+    accelerate = pytest.importorskip("accelerate")
+
+    def make_bridge() -> Any:
+        if kind == "BERT":
+            return bridge("BERT", spec="relation_mask")
+        layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True, dropout=0.0)
+        return ts.TransformerEncoderBridge(nn.TransformerEncoder(layer, 2), "relation_mask").eval()
+
+    made, given = make_bridge(), {**INPUTS, "tree": BATCH}
+    if kind == "encoder":
+        given = {"src": torch.randn(2, 7, 16), "tree": BATCH}
+    torch.save(made.state_dict(), tmp_path / "pytorch_model.bin")
+    with accelerate.init_empty_weights():
+        empty = make_bridge()
+    file, everywhere = str(tmp_path / "pytorch_model.bin"), {"": "cpu"}
+    filled = accelerate.load_checkpoint_and_dispatch(empty, file, device_map=everywhere)
+    expected, output = made(**given), filled(**given)
+    same = (output, expected) if kind == "encoder" else (output.logits, expected.logits)
+    assert torch.equal(*same)
 
 
 def test_a_bridge_over_pytorchs_encoder_is_refused_where_its_tables_would_be_lost():

@@ -31,6 +31,7 @@ from treesyntax.bridges.bridge import (
     PAIR_VECTORS,
     VALUE_MAPS,
     Bridge,
+    beside,
     methods_for,
     needs_trees,
     read_batch,
@@ -546,9 +547,7 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
     config = stack.config
     site, methods = _methods_for(config, spec, kind, own_class.__name__)
     weight = stack.get_input_embeddings().weight
-    stack.trees = methods.to(
-        device=weight.device, dtype=weight.dtype if weight.is_floating_point() else None
-    )
+    stack.trees = beside(methods, weight)
     if not weight.is_meta:
         for module in methods.modules():
             setattr(module, _INITIALIZED, True)

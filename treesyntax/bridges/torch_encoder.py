@@ -16,6 +16,7 @@ from treesyntax.bridges.bridge import (
     PAIR_VECTORS,
     VALUE_MAPS,
     Bridge,
+    beside,
     methods_for,
     needs_trees,
     read_batch,
@@ -79,9 +80,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         attention = layers[0].self_attn
         self.spec, self.site = spec, Site(attention.embed_dim, attention.num_heads, len(layers))
         carried = (*ENCODINGS, *BIASES, *FEATURES, *PAIR_VECTORS, *VALUE_MAPS)
-        methods = methods_for(spec, self.site, carried, name)
-        weight = attention.in_proj_weight
-        methods = methods.to(device=weight.device, dtype=weight.dtype)
+        methods = beside(methods_for(spec, self.site, carried, name), attention.in_proj_weight)
         for layer in layers:  # only now, so that an encoder that was refused stays as it is
             layer.__class__ = _Layer
         setattr(encoder, _MARK, spec)
