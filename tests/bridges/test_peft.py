@@ -71,6 +71,18 @@ def test_a_model_with_adapters_is_refused_as_it_would_save_them_alone():
         ts.HuggingFaceBridge(model, SPEC)
 
 
+def test_rows_of_several_adapters_are_refused():
+    """All rows had the methods of the active adapter."""
+    made, given = bridge("BERT"), inputs("BERT")
+    model = with_lora(made, "BERT", modules_to_save=[*made.injections])
+    model.add_adapter("second", model.peft_config["default"])
+    assert model(**given, adapter_names=None).loss.isfinite()
+    with pytest.raises(ts.OptionError, match="have the parameters of one adapter for all rows"):
+        model(**given, adapter_names=["default", "second"])
+    model = with_lora(bridge("BERT"), "BERT")  # methods that all adapters share
+    assert model(**given, adapter_names=["default", "__base__"]).loss.isfinite()
+
+
 def test_a_folder_of_an_adapter_is_no_bridge(tmp_path: Path):
     with_lora(bridge("BERT"), "BERT").save_pretrained(tmp_path)
     with pytest.raises(ts.OptionError, match="has an adapter alone; load it into a bridge like"):

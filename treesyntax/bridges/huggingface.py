@@ -172,6 +172,7 @@ class _Stack:
                 refuse_padding(batch, mask != 0)
             batch = batch.to(tokens.device)
         _check_device(self.trees, tokens.device)
+        _refuse_several_adapters(self.trees)
         self._check_layers()
         kwargs[TERMS] = self.trees.relate(batch, rows=slice(past, past + count))
         encoding = self.trees.encode(batch)
@@ -249,6 +250,17 @@ def _check_device(methods: Composition, device: torch.device) -> None:
                 f"the methods are on {parameter.device}, but the tokens on {device}; keep the model on "
                 "one device, without accelerate's offloading"
             )
+
+
+def _refuse_several_adapters(methods: Composition) -> None:
+    """Refuse what PEFT's ``adapter_names`` leaves: rows of several adapters, of which methods know the active one."""
+    for method in () if torch.compiler.is_compiling() else methods.children():
+        for hook in method._forward_pre_hooks.values():
+            if "adapter_names" in getattr(hook, "keywords", {}):
+                raise OptionError(
+                    "methods have the parameters of one adapter for all rows, so adapter_names cannot be "
+                    "mixed; call set_adapter, and the model once for the rows of each adapter"
+                )
 
 
 class _Model:
@@ -367,6 +379,17 @@ class _Generates:
                 "guidance_scale calls the model without the prompt, so without its trees; leave it out"
             )
         return super().generate(*args, tree=tree, **kwargs)  # type: ignore[misc]
+
+    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> Any:
+        """What ``generate_batch`` calls first.
+
+        Raises:
+            OptionError: always; it gets prompts alone.
+        """
+        raise OptionError(
+            "generate_batch hands no trees on, and its cache has no attention with trees; call generate over "
+            "a batch of prompts and their trees"
+        )
 
     def prepare_inputs_for_generation(self, input_ids: Any, *args: Any, **kwargs: Any) -> Any:
         inputs = super().prepare_inputs_for_generation(input_ids, *args, **kwargs)  # type: ignore[misc]
