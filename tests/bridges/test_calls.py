@@ -182,6 +182,16 @@ def test_compiled_code_of_pytorchs_encoder_is_the_same():
         assert torch.allclose(one, wanted[name], atol=1e-5), name
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("spec", ["stack_pe", "laplacian", "random_walk"])
+def test_quantization_leaves_what_methods_read(spec: str):
+    """It replaces linear layers by others, whose weights are no tensors."""
+    made, given = bridge("BERT", spec=spec), inputs("BERT")
+    smaller = torch.ao.quantization.quantize_dynamic(made, {nn.Linear}, dtype=torch.qint8)
+    assert type(smaller.classifier) is not nn.Linear
+    assert torch.allclose(smaller(**given).logits, made(**given).logits, atol=0.02)
+
+
 @pytest.mark.parametrize(
     "spec", ["tree_distance", "stack_pe(tree='left')+relation_mask", "parent_scaled+relative_depth"]
 )

@@ -9,6 +9,7 @@ from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import BINARY_FORMS, branch_path
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.kernels.subnormal import without_subnormal, without_subnormal_squares
+from treesyntax.nn.projection import Projection
 from treesyntax.nn.tree_batch import TreeBatch
 
 PROJECTIONS = ("bias", "plain", "none")
@@ -87,7 +88,7 @@ class StackEncoding(Injection):
         width = degree * depth * max(parameters, 1)
         self.projection = None
         if projection != "none":
-            self.projection = nn.Linear(width, site.d_model, bias=projection == "bias")
+            self.projection = Projection(width, site.d_model, bias=projection == "bias")
             nn.init.xavier_uniform_(self.projection.weight)
             if self.projection.bias is not None:
                 nn.init.zeros_(self.projection.bias)
