@@ -24,6 +24,7 @@ from support.bridges.replicas import in_replicas
 from support.bridges.tiny_models import BATCH, INPUTS, TOKENS, make
 from support.helpers import batch_of
 from torch import nn
+from torch.utils._pytree import tree_map
 
 import treesyntax as ts
 from treesyntax.bridges.hf_attention import LAYER
@@ -34,10 +35,10 @@ transformers = pytest.importorskip("transformers")
 OTHER = batch_of([ts.Tree([-1, 0, 0, 0, 0, 0], list("abcdef")), ts.Tree([-1, 0, 1], list("abc"))])
 
 
-def encoder_bridge() -> Any:
+def encoder_bridge(spec: str = "stack_pe+relation_mask") -> Any:
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True, dropout=0.0)
-    made = ts.TransformerEncoderBridge(nn.TransformerEncoder(layer, 2), "stack_pe+relation_mask")
+    made = ts.TransformerEncoderBridge(nn.TransformerEncoder(layer, 2), spec)
     for parameter in made.injections.parameters():
         nn.init.normal_(parameter)
     return made.eval()
@@ -179,6 +180,57 @@ def test_compiled_code_of_pytorchs_encoder_is_the_same():
     found.square().mean().backward()
     for name, one in gradients(made).items():
         assert torch.allclose(one, wanted[name], atol=1e-5), name
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("spec", ["stack_pe", "laplacian", "random_walk"])
+def test_quantization_leaves_what_methods_read(spec: str):
+    """It replaces linear layers by others, whose weights are no tensors."""
+    made, given = bridge("BERT", spec=spec), inputs("BERT")
+    smaller = torch.ao.quantization.quantize_dynamic(made, {nn.Linear}, dtype=torch.qint8)
+    assert type(smaller.classifier) is not nn.Linear
+    assert torch.allclose(smaller(**given).logits, made(**given).logits, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "spec", ["tree_distance", "stack_pe(tree='left')+relation_mask", "parent_scaled+relative_depth"]
+)
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_functions_of_torch_func_are_the_same(spec: str):
+    """Gradients of each row, as for influence or privacy, and one sentence under several trees."""
+    made, given = encoder_bridge(spec), encoder_inputs()
+    given["tree"] = BATCH.to_dict()
+    states = {name: one.detach() for name, one in made.named_parameters()}
+
+    def loss(states: Any, given: Any) -> torch.Tensor:
+        return torch.func.functional_call(made, states, (), given).square().mean()
+
+    found = torch.func.grad(loss)(states, given)
+    made(**given).square().mean().backward()
+    for name, gradient in gradients(made).items():
+        assert torch.allclose(found[name], gradient, atol=1e-6), name
+
+    rows = tree_map(lambda tensor: tensor.unsqueeze(1), given)
+    by_row = torch.vmap(torch.func.grad(loss), (None, 0))(states, rows)
+    for row in range(2):
+        alone = torch.func.grad(loss)(states, tree_map(lambda x, row=row: x[row], rows))
+        for name, gradient in alone.items():
+            assert torch.allclose(by_row[name][row], gradient, atol=1e-6), name
+
+    trees = [BATCH.to_dict(), OTHER.to_dict()]
+    several = {name: torch.stack([tree[name] for tree in trees]) for name in trees[0]}
+    outputs = torch.vmap(lambda tree: made(**{**given, "tree": tree}))(several)
+    for output, tree in zip(outputs, trees, strict=True):
+        assert torch.allclose(output, made(**{**given, "tree": tree}), atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["BERT", "T5", "Llama"])
+def test_torch_func_has_the_gradients_of_a_model_of_transformers(family: str):
+    made, given = bridge(family, spec="tree_distance"), inputs(family)
+    states = {name: one.detach() for name, one in made.named_parameters()}
+    found = torch.func.grad(lambda x: torch.func.functional_call(made, x, (), given).loss)(states)
+    for name, gradient in loss_and_gradients(made, given)[1].items():
+        assert torch.allclose(found[name], gradient, atol=1e-6), name
 
 
 def process(rank: int, folder: str) -> None:

@@ -106,6 +106,11 @@ def test_a_static_cache_is_refused(name: str):
         )  # fmt: skip
 
 
+def test_continuous_batching_is_refused_as_it_has_no_trees():
+    with pytest.raises(ts.OptionError, match="generate_batch hands no trees on"):
+        bridge("Llama").generate_batch([[4, 5, 6], [4, 5]], max_new_tokens=2)
+
+
 @pytest.mark.parametrize("name", ["T5", "Llama"])
 def test_guidance_without_the_prompt_is_refused(name: str):
     made = bridge(name)

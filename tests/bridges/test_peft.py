@@ -64,6 +64,31 @@ def test_a_bridge_is_made_before_the_wrapper_and_not_of_it():
         ts.HuggingFaceBridge(with_lora(plain("BERT"), "BERT"), SPEC)
 
 
+def test_a_model_with_adapters_is_refused_as_it_would_save_them_alone():
+    model = plain("BERT")
+    model.add_adapter(peft.LoraConfig(target_modules=TARGETS["BERT"]))
+    with pytest.raises(ts.OptionError, match="has adapters already, and would save them without"):
+        ts.HuggingFaceBridge(model, SPEC)
+
+
+def test_rows_of_several_adapters_are_refused():
+    """All rows had the methods of the active adapter."""
+    made, given = bridge("BERT"), inputs("BERT")
+    model = with_lora(made, "BERT", modules_to_save=[*made.injections])
+    model.add_adapter("second", model.peft_config["default"])
+    assert model(**given, adapter_names=None).loss.isfinite()
+    with pytest.raises(ts.OptionError, match="have the parameters of one adapter for all rows"):
+        model(**given, adapter_names=["default", "second"])
+    model = with_lora(bridge("BERT"), "BERT")  # methods that all adapters share
+    assert model(**given, adapter_names=["default", "__base__"]).loss.isfinite()
+
+
+def test_a_folder_of_an_adapter_is_no_bridge(tmp_path: Path):
+    with_lora(bridge("BERT"), "BERT").save_pretrained(tmp_path)
+    with pytest.raises(ts.OptionError, match="has an adapter alone; load it into a bridge like"):
+        ts.HuggingFaceBridge.from_pretrained(tmp_path)
+
+
 @pytest.mark.parametrize("config", ["PromptTuningConfig", "PrefixTuningConfig"])
 def test_tokens_that_no_text_has_are_refused_with_what_to_take(config: str):
     settings = getattr(peft, config)(task_type="FEATURE_EXTRACTION", num_virtual_tokens=3)

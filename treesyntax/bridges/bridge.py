@@ -52,6 +52,19 @@ def methods_for(spec: str, site: Site, carried: Collection[str], model: str) -> 
     return methods
 
 
+def beside(methods: Composition, weight: Tensor) -> Composition:
+    """The methods on the device of a model's weight and of its type, if that has fractions.
+
+    Where a model has no memory yet, buffers stay as they are: no file has them, so nothing would fill them.
+    """
+
+    def move(tensor: Tensor) -> Tensor:
+        stays = weight.is_meta and not isinstance(tensor, nn.Parameter)
+        return tensor if stays else tensor.to(weight.device)
+
+    return methods.to(dtype=weight.dtype if weight.is_floating_point() else None)._apply(move)
+
+
 def refuse_text_methods(names: Iterable[str]) -> None:
     """Refuse methods that write the tree into the text: a pretrained model gets the text of the user.
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import logging
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +31,7 @@ from treesyntax.bridges.bridge import (
     PAIR_VECTORS,
     VALUE_MAPS,
     Bridge,
+    beside,
     methods_for,
     needs_trees,
     read_batch,
@@ -92,6 +95,8 @@ _OWN_ATTENTION = ("deberta", "deberta-v2")
 
 log = logging.getLogger(__name__)
 
+_INITIALIZED = "_is_hf_initialized"
+"""The attribute of tensors and modules whose numbers transformers leaves as they are."""
 _SETTING = "treesyntax"
 """Of a configuration: the methods of a saved model."""
 
@@ -115,6 +120,8 @@ class _Stack:
 
     _names: tuple[str, ...]
     _kind: _Kind
+    spec: str
+    site: Site
     trees: Composition
 
     def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
@@ -165,6 +172,7 @@ class _Stack:
                 refuse_padding(batch, mask != 0)
             batch = batch.to(tokens.device)
         _check_device(self.trees, tokens.device)
+        _refuse_several_adapters(self.trees)
         self._check_layers()
         kwargs[TERMS] = self.trees.relate(batch, rows=slice(past, past + count))
         encoding = self.trees.encode(batch)
@@ -175,6 +183,24 @@ class _Stack:
             kwargs["inputs_embeds"] = embeds + encoding[:, past:].to(embeds.dtype)
             kwargs["input_ids"] = None
         return kwargs
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        """As of its own class; what was not loaded of methods begins as it was built.
+
+        A class that makes a bridge is built without memory by ``from_pretrained``. Later it gets memory with
+        whatever stands there, also where buffers were that no file has.
+        """
+        path = next((name for name, other in self.trees.named_modules() if other is module), None)
+        if path is None:
+            return super()._init_weights(module)  # type: ignore[misc]
+        with torch.device("cpu"):
+            built = Composition(self.spec, self.site).get_submodule(path)
+        tensors = [built.named_parameters(recurse=False), built.named_buffers(recurse=False)]
+        for name, value in itertools.chain(*tensors):
+            tensor = getattr(module, name)
+            if not getattr(tensor, _INITIALIZED, False):
+                tensor.copy_(value)
 
     def _check_layers(self) -> None:
         """Refuse an attention without the number of a layer, or with that of another one, of which it is a copy."""
@@ -224,6 +250,17 @@ def _check_device(methods: Composition, device: torch.device) -> None:
                 f"the methods are on {parameter.device}, but the tokens on {device}; keep the model on "
                 "one device, without accelerate's offloading"
             )
+
+
+def _refuse_several_adapters(methods: Composition) -> None:
+    """Refuse what PEFT's ``adapter_names`` leaves: rows of several adapters, of which methods know the active one."""
+    for method in () if torch.compiler.is_compiling() else methods.children():
+        for hook in method._forward_pre_hooks.values():
+            if "adapter_names" in getattr(hook, "keywords", {}):
+                raise OptionError(
+                    "methods have the parameters of one adapter for all rows, so adapter_names cannot be "
+                    "mixed; call set_adapter, and the model once for the rows of each adapter"
+                )
 
 
 class _Model:
@@ -343,6 +380,17 @@ class _Generates:
             )
         return super().generate(*args, tree=tree, **kwargs)  # type: ignore[misc]
 
+    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> Any:
+        """What ``generate_batch`` calls first.
+
+        Raises:
+            OptionError: always; it gets prompts alone.
+        """
+        raise OptionError(
+            "generate_batch hands no trees on, and its cache has no attention with trees; call generate over "
+            "a batch of prompts and their trees"
+        )
+
     def prepare_inputs_for_generation(self, input_ids: Any, *args: Any, **kwargs: Any) -> Any:
         inputs = super().prepare_inputs_for_generation(input_ids, *args, **kwargs)  # type: ignore[misc]
         tree = inputs.get("tree")
@@ -448,6 +496,14 @@ class HuggingFaceBridge(_Model, Bridge):
         """
         need_package("transformers", "huggingface", "this bridge")
         transformers = importlib.import_module("transformers")
+        if (
+            Path(folder, "adapter_config.json").is_file()
+            and not Path(folder, "config.json").is_file()
+        ):
+            raise OptionError(
+                f"{folder} has an adapter alone; load it into a bridge like that in which it was "
+                "trained: PeftModel.from_pretrained(bridge, folder)"
+            )
         if model_class is None and cls is not HuggingFaceBridge:
             model_class = _own_class(cls)
         hub = ("revision", "subfolder", "cache_dir", "token", "local_files_only", "force_download")
@@ -514,9 +570,10 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
     config = stack.config
     site, methods = _methods_for(config, spec, kind, own_class.__name__)
     weight = stack.get_input_embeddings().weight
-    stack.trees = methods.to(
-        device=weight.device, dtype=weight.dtype if weight.is_floating_point() else None
-    )
+    stack.trees = beside(methods, weight)
+    if not weight.is_meta:
+        for module in methods.modules():
+            setattr(module, _INITIALIZED, True)
     register()
     for module in (model, stack):  # the stack of some models has a configuration of its own
         module.set_attn_implementation(NAME)
@@ -524,7 +581,8 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
         setattr(attention, LAYER, number)
     stack._kind = kind
     model._stack_path = next(name for name, module in model.named_modules() if module is stack)
-    model.spec, model.site = spec, site
+    for module in (model, stack):
+        module.spec, module.site = spec, site
     ending: tuple[type, ...] = (_Stack,) if stack is model else ()
     if stack is not model:
         stack_class: Any = type(stack)
@@ -567,6 +625,11 @@ def _stack_of(model: Any, name: str) -> tuple[_Kind, Any]:
         raise OptionError(
             f"a {name} is no model of transformers; make the bridge of the model itself, and put adapters "
             "or other wrappers around the bridge"
+        )
+    if getattr(model, "_hf_peft_config_loaded", False):
+        raise OptionError(
+            f"this {name} has adapters already, and would save them without methods; make the bridge "
+            "first, then add_adapter or load_adapter, with modules_to_save=[*bridge.injections]"
         )
     known_kind = _KINDS[kind]
     decodes = getattr(config, "is_decoder", False) and not config.is_encoder_decoder

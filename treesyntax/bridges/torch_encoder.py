@@ -16,6 +16,7 @@ from treesyntax.bridges.bridge import (
     PAIR_VECTORS,
     VALUE_MAPS,
     Bridge,
+    beside,
     methods_for,
     needs_trees,
     read_batch,
@@ -47,11 +48,16 @@ class TransformerEncoderBridge(Bridge, nn.Module):
 
     Raises:
         OptionError: for another module or other layers, one that has a bridge, and for methods that it cannot
-            carry; when called, if something has replaced the attention of a layer.
+            carry, and under the device meta; when called, if something has replaced the attention of a layer.
     """
 
     def __init__(self, encoder: nn.TransformerEncoder, spec: str) -> None:
         super().__init__()
+        if torch.get_default_device().type == "meta":
+            raise OptionError(
+                "a bridge cannot be made under the device meta, as from_pretrained of transformers makes models: "
+                "tables of its methods that are in no file would be lost; make it of the loaded encoder"
+            )
         name = type(encoder).__name__
         layers: list[Any] = list(getattr(encoder, "layers", []))
         if (other := getattr(encoder, _MARK, None)) is not None:
@@ -74,9 +80,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         attention = layers[0].self_attn
         self.spec, self.site = spec, Site(attention.embed_dim, attention.num_heads, len(layers))
         carried = (*ENCODINGS, *BIASES, *FEATURES, *PAIR_VECTORS, *VALUE_MAPS)
-        methods = methods_for(spec, self.site, carried, name)
-        weight = attention.in_proj_weight
-        methods = methods.to(device=weight.device, dtype=weight.dtype)
+        methods = beside(methods_for(spec, self.site, carried, name), attention.in_proj_weight)
         for layer in layers:  # only now, so that an encoder that was refused stays as it is
             layer.__class__ = _Layer
         setattr(encoder, _MARK, spec)

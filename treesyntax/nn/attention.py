@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.nn.devices import full_precision
+from treesyntax.nn.devices import full_precision, is_transformed
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.kernels.flex import flex_attend
 from treesyntax.nn.kernels.lookup import padding_bias
@@ -65,7 +65,7 @@ def attend(
     fused = all(term.keys is term.values is term.scale is None for term in terms)
     biases = [bias for term in terms for bias in (term.bias, term.logits) if bias is not None]
     learned = any(bias.requires_grad for bias in biases)
-    slow = learned and torch.is_grad_enabled() and not q.is_cuda
+    slow = (learned and torch.is_grad_enabled() and not q.is_cuda) or is_transformed()
     drops = dropout > 0 and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
     if (not fused or slow or drops) and not computed:
         return attend_to_pairs(q, k, v, mask, terms, dropout, unmapped)

@@ -95,7 +95,7 @@ def _next_sibling(tree: TreeBatch) -> Tensor:
     previous = previous_sibling(tree)
     rows, size = previous.shape
     nodes = torch.arange(size, device=previous.device).expand_as(previous)
-    following = torch.full((rows, size + 1), -1, device=previous.device)
+    following = previous.new_full((rows, size + 1), -1)
     # Nodes without a previous sibling write to the spare last column.
     following.scatter_(1, previous.masked_fill(previous < 0, size), nodes)
     return following[:, :-1]

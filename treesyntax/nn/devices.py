@@ -12,9 +12,17 @@ def can_be_read(tensor: Tensor) -> bool:
     """Return whether a number of a tensor may be looked at to save work.
 
     On the CPU that is free. Elsewhere the host would wait until the device has caught up, and in a
-    traced graph there are no numbers: there the work is done.
+    traced graph or under ``torch.func`` there are no numbers: there the work is done.
     """
-    return tensor.is_cpu and not torch.compiler.is_compiling()
+    return tensor.is_cpu and not torch.compiler.is_compiling() and not is_transformed()
+
+
+def is_transformed() -> bool:
+    """Return whether ``torch.func`` transforms what is computed now: ``grad``, ``vmap``, ``jvp`` and the like.
+
+    Tensors then stand for others: their memory cannot be looked at, and kernels of our own do not know them.
+    """
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
 
 
 def full_precision(device: torch.device) -> AbstractContextManager[object]:

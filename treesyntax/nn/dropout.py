@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treesyntax.nn.devices import is_transformed
+
 STEPS = 2**16
 """Values of the random numbers on a CPU: shares of dropped values are whole numbers of STEPS-ths there."""
 
@@ -21,7 +23,8 @@ def drop(x: Tensor, rate: float) -> Tensor:
         rate: of values that are dropped, 0 to 1.
     """
     dropped = round(rate * STEPS)
-    if x.device.type != "cpu" or torch.compiler.is_compiling() or not 0 < dropped < STEPS:
+    plain = x.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed()
+    if plain or not 0 < dropped < STEPS:
         return F.dropout(x, rate)
     lanes = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     numbers = lanes.view(torch.int16)[: x.numel()].view(x.shape)

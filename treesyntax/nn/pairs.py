@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from treesyntax.nn.devices import is_transformed
 from treesyntax.nn.dropout import drop
 from treesyntax.nn.kernels.derivatives import is_wanted_twice
 from treesyntax.nn.kernels.lookup import clamped, padding_bias, read_table, sums_by_id
@@ -225,6 +226,9 @@ def pair_logits(
 
     Shapes and arguments as in :func:`treesyntax.nn.attention.attend`.
     """
+    add, multiply, hide = Tensor.add_, Tensor.mul_, Tensor.masked_fill_
+    if is_transformed():  # vmap over trees alone cannot write into logits that have no tree yet
+        add, multiply, hide = Tensor.add, Tensor.mul, Tensor.masked_fill
     scale = q.shape[-1] ** -0.5
     q, unmapped = q * scale, None if unmapped is None else unmapped * scale
     logits = q @ k.transpose(2, 3)
@@ -232,15 +236,15 @@ def pair_logits(
         if term.keys is not None:
             asking = q if unmapped is None else unmapped
             by_id = asking @ term.keys.to(q.dtype).transpose(-1, -2)
-            logits += term.read(by_id, logits.shape)
+            logits = add(logits, term.read(by_id, logits.shape))
     for term in terms:
         if term.scale is not None:
-            logits *= term.scale.to(q.dtype).unsqueeze(1)
+            logits = multiply(logits, term.scale.to(q.dtype).unsqueeze(1))
     bias = total_bias(terms, q)
     if bias is not None:
-        logits += bias
+        logits = add(logits, bias)
     if mask is not None:
-        logits.masked_fill_(~mask, padding_bias(q.dtype))
+        logits = hide(logits, ~mask, padding_bias(q.dtype))
     return logits
 
 
@@ -259,7 +263,8 @@ def attend_to_pairs(
     """
     terms = merged(terms, most=k.shape[2])
     by_query = len(q) * q.shape[1] * k.shape[2]
-    if by_query * q.shape[2] <= STORED_WEIGHTS:
+    # What is computed again keeps hooks, which torch.func does not know.
+    if by_query * q.shape[2] <= STORED_WEIGHTS or is_transformed():
         return _attend(q, k, v, mask, terms, dropout, unmapped)
 
     def some(rows: slice) -> Tensor:
@@ -317,7 +322,7 @@ def _attend(
     output = weights @ v
     for term in terms:
         if term.values is not None:
-            output += term.sums(weights) @ term.values.to(weights.dtype)
+            output = output + term.sums(weights) @ term.values.to(weights.dtype)
     return output
 
 

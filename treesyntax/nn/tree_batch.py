@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from treesyntax.errors import OptionError
+from treesyntax.nn.devices import can_be_read
 from treesyntax.trees.alignment import Trees, trees_of
 from treesyntax.trees.labels import node_labels
 from treesyntax.trees.tree import Tree
@@ -78,8 +79,7 @@ class TreeBatch:
                 f"a TreeBatch of parents {[*nodes]} has a label for each, not {[*self.label.shape]}"
             )
         # A look at numbers on a GPU would wait for it; fake tensors, a subclass, have none.
-        check = check and not torch.compiler.is_compiling()
-        if check and all(type(tensor) is Tensor and tensor.is_cpu for tensor in tensors):
+        if check and all(type(tensor) is Tensor and can_be_read(tensor) for tensor in tensors):
             _check_numbers(*(tensor.numpy() for tensor in tensors[:3]))
 
     def to_dict(self) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import last_descendant, root
 from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.projection import Projection
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.nn.walks import degrees
 
@@ -61,7 +62,7 @@ class Laplacian(Injection):
         if signs not in SIGNS:
             raise OptionError(f"laplacian: unknown signs {signs!r}; they are {', '.join(SIGNS)}")
         self.vectors, self.signs = vectors, signs
-        self.projection = nn.Linear(vectors, site.d_model)
+        self.projection = Projection(vectors, site.d_model)
         nn.init.xavier_uniform_(self.projection.weight)
         nn.init.zeros_(self.projection.bias)
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
 from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.projection import Projection
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.nn.walks import return_probabilities
 
@@ -40,7 +41,7 @@ class RandomWalk(Injection):
         if steps < 2:
             raise OptionError(f"random_walk: steps must be 2 or more, not {steps}")
         self.returns = steps // 2
-        self.projection = nn.Linear(self.returns, site.d_model)
+        self.projection = Projection(self.returns, site.d_model)
         nn.init.xavier_uniform_(self.projection.weight)
         nn.init.zeros_(self.projection.bias)
 

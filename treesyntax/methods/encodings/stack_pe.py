@@ -9,6 +9,7 @@ from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import BINARY_FORMS, branch_path
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.kernels.subnormal import without_subnormal, without_subnormal_squares
+from treesyntax.nn.projection import Projection
 from treesyntax.nn.tree_batch import TreeBatch
 
 PROJECTIONS = ("bias", "plain", "none")
@@ -87,7 +88,7 @@ class StackEncoding(Injection):
         width = degree * depth * max(parameters, 1)
         self.projection = None
         if projection != "none":
-            self.projection = nn.Linear(width, site.d_model, bias=projection == "bias")
+            self.projection = Projection(width, site.d_model, bias=projection == "bias")
             nn.init.xavier_uniform_(self.projection.weight)
             if self.projection.bias is not None:
                 nn.init.zeros_(self.projection.bias)
@@ -137,7 +138,7 @@ class StackEncoding(Injection):
         rows = torch.where(path >= 0, path.clamp(max=self.degree - 1) + levels, empty)
         table = self.table()
         # A product of matrices is a third of the time of embedding_bag, whose gradient sorts the rows.
-        chosen = table.new_zeros(*rows.shape[:2], empty + 1).scatter_(2, rows, 1)
+        chosen = rows.new_zeros(*rows.shape[:2], empty + 1, dtype=table.dtype).scatter_(2, rows, 1)
         encoding = chosen[..., :empty] @ table
         bias = None if self.projection is None else self.projection.bias
         return encoding if bias is None else encoding + bias

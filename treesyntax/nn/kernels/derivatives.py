@@ -10,6 +10,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from treesyntax.errors import OptionError
+from treesyntax.nn.devices import is_transformed
 
 Backward = Callable[..., Any]
 
@@ -38,5 +39,8 @@ def is_wanted_twice() -> bool:
     """Return whether operations with a second derivative are to be taken.
 
     That is said as to PyTorch's attention, whose fused kernels have none: by ``sdpa_kernel(SDPBackend.MATH)``.
+    ``torch.func`` may want any derivative.
     """
-    return not (torch.compiler.is_compiling() or torch.backends.cuda.flash_sdp_enabled())
+    if torch.compiler.is_compiling():
+        return False
+    return is_transformed() or not torch.backends.cuda.flash_sdp_enabled()

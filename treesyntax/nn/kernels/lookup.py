@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from treesyntax.nn.devices import is_transformed
+
 
 def for_all_layers(ids: Tensor, mask: Tensor | None, key: Hashable, make: Callable[[], Any]) -> Any:
     """What ``make`` computes from relation ids and a mask, once for all layers that share them.
@@ -21,7 +23,7 @@ def for_all_layers(ids: Tensor, mask: Tensor | None, key: Hashable, make: Callab
         make: gives it.
     """
     given = [ids] if mask is None else [ids, mask]
-    if torch.compiler.is_compiling() or any(x.is_inference() for x in given):
+    if torch.compiler.is_compiling() or is_transformed() or any(x.is_inference() for x in given):
         return make()
     # Views of a mask are as good as itself. The mask is remembered too, or another might take its place in memory.
     full_key = (key, *((x.data_ptr(), x.shape, x.stride(), x._version) for x in given))

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from treesyntax.nn.devices import is_transformed
+
 
 def without_subnormal(x: Tensor) -> Tensor:
     """Zero for numbers below 1e-30 in single precision, from where a product may be subnormal."""
@@ -24,7 +26,7 @@ def without_subnormal_squares(x: Tensor) -> Tensor:
     A thousandth of its square, which Adam keeps, would be subnormal. An update by it is below 1e-8 of the
     learning rate, as Adam adds 1e-8 to the root.
     """
-    return _WithoutSubnormalSquares.apply(x)
+    return x if is_transformed() else _WithoutSubnormalSquares.apply(x)
 
 
 def _least(dtype: torch.dtype) -> float:
