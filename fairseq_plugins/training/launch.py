@@ -20,8 +20,8 @@ import torch
 from fairseq.distributed import utils as distributed_utils
 from torch.multiprocessing import ProcessExitedException
 
+from fairseq_plugins.parsed import NO_PATH
 from fairseq_plugins.training.mixed import has_bfloat16
-from treesyntax.data.manifest import MANIFEST
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.files import check_path
 from treesyntax.jobs.node import SAVED
@@ -36,7 +36,6 @@ TWO_ON_CPUS = (
     "--distributed-no-spawn --distributed-backend gloo --ddp-backend legacy_ddp "
     "--distributed-init-method tcp://HOST:PORT, see docs/cluster.md"
 )
-ADD_TASK = "add --task tree_translation"
 
 LAST = "checkpoint_last.pt"
 """What fairseq goes on from unless another file is named; it may be missing."""
@@ -105,6 +104,22 @@ def _check_restored(checkpoint: Any) -> None:
             )
 
 
+def check_complete(cfg: Any, validates: bool) -> None:
+    """Refuse a command that lacks what no command can do without; fairseq ends in a traceback.
+
+    Args:
+        cfg: of fairseq.
+        validates: whether the command is fairseq-validate; else it is fairseq-train.
+    """
+    if cfg.dataset.max_tokens is None and cfg.dataset.batch_size is None:
+        program = "fairseq-validate" if validates else "fairseq-train"
+        raise OptionError(f"--batch-size is missing; {program} needs it or --max-tokens")
+    if validates and cfg.common_eval.path is None:
+        raise OptionError(NO_PATH)
+    if not validates and cfg.optimizer is None:
+        raise OptionError("--optimizer is missing; give one, such as adam")
+
+
 def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:
     """Check how a program is launched before it begins."""
 
@@ -112,6 +127,7 @@ def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:
     def call_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
         if hasattr(cfg, "common"):
             check_launch(cfg, os.environ, torch.cuda.device_count())
+            check_complete(cfg, "override_args" in kwargs)
         try:
             fairseq_main(cfg, main, **kwargs)
         except (
@@ -122,34 +138,6 @@ def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:
             raise
 
     return call_main
-
-
-def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """Say in one line what is wrong with options that fairseq's parser does not look at."""
-
-    @wraps(parse)
-    def parse_args_and_arch(*words: Any, **named: Any) -> Any:
-        try:
-            parsed = parse(*words, **named)
-        except ValueError as error:
-            if "--fp16" not in str(error):
-                raise
-            raise OptionError("--fp16 and --bf16 exclude each other; leave one out") from None
-        except KeyError as error:  # fairseq-validate and fairseq-eval-lm without --task
-            if error.args != (None,):
-                raise
-            raise OptionError(f"no --task is given; {ADD_TASK}") from None
-        args = parsed[0] if isinstance(parsed, tuple) else parsed
-        if getattr(args, "num_shards", 1) > 1:
-            raise OptionError(
-                "--num-shards divides nothing in fairseq 0.12.3, each process would do everything; "
-                "leave it out, or give each a split of its own (--gen-subset)"
-            )
-        if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
-            raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
-        return parsed
-
-    return parse_args_and_arch
 
 
 def hold_folder(cfg: Any) -> None:

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq import options
 from reliability.fairseq_jobs import SOAK, binarize, parameters, start, train
 from support import wait_until
 from support.forked_programs import Fork, fork
 
-from fairseq_plugins.training.launch import check_launch, hold_folder
+from fairseq_plugins.training.launch import check_complete, check_launch, hold_folder
 from treesyntax.errors import OptionError
 from treesyntax.jobs.node import SAVED
 from treesyntax.made import lock
@@ -92,26 +91,28 @@ def test_a_checkpoint_to_begin_with_that_is_not_there_is_refused(option: str, tm
     check_launch(config(tmp_path, finetune_from_model="gone.pt"), {}, 0)
 
 
-def test_two_kinds_of_half_precision_are_refused_in_one_line():
-    words = [
-        "data",
-        "--task",
-        "tree_translation",
-        "--arch",
-        "tree_sequence_tiny",
-        "--fp16",
-        "--bf16",
-    ]
-    with pytest.raises(OptionError, match="^--fp16 and --bf16 exclude each other; leave one out$"):
-        options.parse_args_and_arch(options.get_training_parser(), words)
+COMPLETE = {"max_tokens": None, "batch_size": 8, "path": "m.pt", "optimizer": "adam"}
 
 
-def test_shards_that_divide_nothing_are_refused():
-    words = ["data", "--path", "m.pt", "--task", "tree_translation", "--num-shards"]
-    parse = options.parse_args_and_arch
-    with pytest.raises(OptionError, match="--num-shards divides nothing .* each a split of its"):
-        parse(options.get_generation_parser(), [*words, "4"])
-    assert parse(options.get_generation_parser(), [*words, "1"]).num_shards == 1
+@pytest.mark.parametrize(
+    ("lacking", "validates", "message"),
+    [
+        ("batch_size", False, "^--batch-size is missing; fairseq-train needs it or --max-tokens$"),
+        ("batch_size", True, "^--batch-size is missing; fairseq-validate needs it or --max-tok"),
+        ("path", True, "^--path is missing; give a checkpoint, such as --path checkpoints/"),
+        ("optimizer", False, "^--optimizer is missing; give one, such as adam$"),
+    ],
+)
+def test_what_a_command_lacks_is_named(lacking: str, validates: bool, message: str):
+    """fairseq ends in assertions, or in the middle of loading."""
+
+    def complete(**changes: object) -> SimpleNamespace:
+        values = SimpleNamespace(**{**COMPLETE, **changes})
+        return SimpleNamespace(dataset=values, common_eval=values, optimizer=values.optimizer)
+
+    with pytest.raises(OptionError, match=message):
+        check_complete(complete(**{lacking: None}), validates)
+    check_complete(complete(max_tokens=9, batch_size=None), validates)
 
 
 def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
