@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fairseq_plugins.archs import with_presets
 from fairseq_plugins.checkpoints import keeping_ends_of_epochs
 from fairseq_plugins.collation import all_at_once
 from fairseq_plugins.dataset import with_trees
@@ -71,6 +72,9 @@ REPLACED = (
     Replaced(OPTIONS, "parse_args_and_arch", checked_parse,
              "ends in a traceback for options that exclude each other",
              "plugins/test_parsed.py::test_two_kinds_of_half_precision_are_refused_in_one_line"),
+    Replaced("fairseq.dataclass.utils", "merge_with_parent", with_presets,
+             "trains the base size without a method for an architecture that a configuration of hydra names",
+             "plugins/test_archs.py::test_an_architecture_in_a_configuration_of_hydra_has_its_method_and_sizes"),
     Replaced(TRAINER, "Trainer.get_train_iterator", with_epoch,
              "does not tell the trainer which epoch it is in",
              "plugins/test_launch.py::test_a_training_that_is_warned_saves_and_goes_on_as_if_nothing_was"),
