@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from fairseq import options
 
-from fairseq_plugins.limits import misplaced_criterion
+from fairseq_plugins.limits import best_fault, misplaced_criterion
 from fairseq_plugins.literals import parse_literal
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
@@ -87,6 +87,7 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
         or _number_fault(args, TRAINING)
         or _betas_fault(args)
         or _end_fault(args)
+        or _best_fault(args)
     )
 
 
@@ -190,6 +191,12 @@ def _end_fault(args: Namespace) -> Fault | None:
             "max-update", "is missing or 0, so training would never end; give it or max-epoch"
         )
     return None
+
+
+def _best_fault(args: Namespace) -> Fault | None:
+    if args.task != TASK or args.disable_validation:
+        return None
+    return best_fault(args, args.criterion, args, args)
 
 
 def _batch_fault(args: Namespace) -> Fault | None:
