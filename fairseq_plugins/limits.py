@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from fairseq import utils
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import data_utils
 from fairseq.data.data_utils import collate_tokens
+from fairseq.dataclass.configs import GenerationConfig
 from torch import nn
 
 from fairseq_plugins.dataset import TreePairDataset
@@ -24,7 +26,7 @@ from treesyntax.data.limits import (
     long_references,
 )
 from treesyntax.data.tree_store import TreeStore
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, unknown_name
 from treesyntax.files import check_path
 from treesyntax.jobs.flags import Fault
 from treesyntax.methods import METHODS
@@ -54,8 +56,8 @@ SCORES = {
 }
 """What is the better the higher it is, and how a validation comes to report it."""
 CLEAR = (
-    "Size of sample", "Index file doesn't match", "--sampling",
-    "Provided Search parameters are mutually exclusive",
+    "Size of sample", "Index file doesn't match", "--sampling", "--temperature",
+    "Provided Search parameters are mutually exclusive", "min_len cannot be larger than max_len",
 )  # fmt: skip
 """How messages of fairseq begin that say what to do."""
 BEAM = 5
@@ -137,6 +139,25 @@ def refuse_options(cfg: Any) -> None:
     ):
         if is_set:
             raise OptionError(why)
+    if cfg.eval_bleu:
+        _refuse_bleu(cfg)
+
+
+def _refuse_bleu(cfg: Any) -> None:
+    """Refuse settings for the BLEU of validation that cannot be read, or that fairseq would pass over."""
+    given = {}
+    for name in ("eval_bleu_args", "eval_bleu_detok_args"):
+        flag, text = "--" + name.replace("_", "-"), str(getattr(cfg, name))
+        try:
+            given[flag] = json.loads(text)
+        except ValueError:
+            given[flag] = None
+        if not isinstance(given[flag], dict):
+            raise OptionError(f"{flag} {text[:LONGEST]} is no JSON object; write '{{\"name\": 4}}'")
+    known = GenerationConfig.__dataclass_fields__
+    for name in given["--eval-bleu-args"]:
+        if name not in known:
+            raise unknown_name("setting of a search", name, known, "--eval-bleu-args:")
 
 
 def refuse_search(args: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from fairseq_plugins.literals import parse_literal
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
 from treesyntax.data.manifest import MANIFEST
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, unknown_name
 
 ADD_TASK = "add --task tree_translation"
 NO_PATH = "--path is missing; give a checkpoint, such as --path checkpoints/checkpoint_best.pt"
@@ -62,7 +61,16 @@ def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_generation(args: Namespace) -> None:
-    """Refuse options of a search on which fairseq-generate ends in a traceback."""
+    """Refuse options on which fairseq-generate ends in a traceback, or that change nothing."""
+    if getattr(args, "sacrebleu", False) and args.scoring != "sacrebleu":
+        raise OptionError(
+            "--sacrebleu changes nothing in fairseq 0.12.3, whose own BLEU would be printed; give --scoring "
+            "sacrebleu"
+        )
+    if getattr(args, "constraints", None) is not None:
+        raise OptionError(
+            "--constraints are read by fairseq-interactive alone, which carries no trees; leave it out"
+        )
     if getattr(args, "replace_unk", None) is not None:
         raise OptionError(
             "--replace-unk needs attention weights, which these models do not return; leave it out, "
@@ -89,11 +97,7 @@ def _check_overrides(args: Namespace) -> None:
     groups = [overrides, *(value for value in overrides.values() if isinstance(value, dict))]
     for name in (str(name) for group in groups for name in group):
         if name not in known:
-            near = get_close_matches(name.replace("-", "_"), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "leave it out"
-            raise OptionError(
-                f"--model-overrides: no setting of a model is named {name[:LONGEST]}; {hint}"
-            )
+            raise unknown_name("setting of a model", name, sorted(known), "--model-overrides:")
 
 
 def _known_settings() -> set[str]:

@@ -38,12 +38,19 @@ def test_a_search_without_a_checkpoint_is_refused():
     ("words", "message"),
     [
         (["--replace-unk"], "^--replace-unk needs attention weights, .* train with --copy-source$"),
+        (["--sacrebleu"], "^--sacrebleu changes nothing .* give --scoring sacrebleu$"),
+        (["--constraints"], "^--constraints are read by fairseq-interactive alone"),
         (["--sampling", "--beam", "4", "--nbest", "2"], "^--sampling writes .*; give --nbest 4$"),
     ],
 )
-def test_options_on_which_a_search_would_end_in_an_assertion_are_refused(words, message):
+def test_options_that_end_in_a_traceback_or_change_nothing_are_refused(words, message):
     with pytest.raises(OptionError, match=message):
         parse_generation(*PATH, *words)
+
+
+def test_sacrebleu_as_the_scoring_is_taken():
+    words = ("--sacrebleu", "--scoring", "sacrebleu")
+    assert parse_generation(*PATH, *words).scoring == "sacrebleu"
 
 
 @pytest.mark.parametrize(
@@ -53,15 +60,18 @@ def test_options_on_which_a_search_would_end_in_an_assertion_are_refused(words, 
         ("[1]", r"^--model-overrides \[1\] is no dictionary"),
         (
             "{'encoder_injectoin': 'none'}",
-            "named encoder_injectoin; did you mean encoder_injection",
+            "named 'encoder_injectoin'; did you mean 'encoder_injection'",
         ),
-        ("{'max-source-positions': 9}", "max-source-positions; did you mean max_source_positions"),
+        (
+            "{'max-source-positions': 9}",
+            "'max-source-positions'; did you mean 'max_source_positions'",
+        ),
         (
             "{'model': {'dropuot': 0}}",
-            "no setting of a model is named dropuot; did you mean dropou",
+            "no setting of a model is named 'dropuot'; did you mean 'drop",
         ),
-        ("{'encoder_layers_to_keep': '0'}", "is named encoder_layers_to_keep; "),
-        ("{7: 1}", "is named 7; leave it out$"),
+        ("{'encoder_layers_to_keep': '0'}", "is named 'encoder_layers_to_keep'; "),
+        ("{7: 1}", "is named '7'; "),
     ],
 )
 def test_overrides_that_would_change_nothing_are_refused(overrides: str, message: str):
