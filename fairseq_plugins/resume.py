@@ -21,7 +21,7 @@ from fairseq import checkpoint_utils
 from fairseq_plugins.data_record import ESSENTIAL, FIELDS
 from fairseq_plugins.limits import best_fault
 from fairseq_plugins.training.ending import end_if_over
-from fairseq_plugins.training.launch import hold_folder
+from fairseq_plugins.training.launch import RESETS, hold_folder
 from fairseq_plugins.training.moments import reorder_moments
 from fairseq_plugins.training.patience import count_on
 from fairseq_plugins.training.warning import heed_warnings
@@ -32,7 +32,6 @@ from treesyntax.model.composition import parse_spec
 
 LONGEST = 400
 """Characters of torch's error that a message shows."""
-RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 
 OTHER = {
     "Optimizer does not match": ("--optimizer", "--reset-optimizer"),
@@ -176,7 +175,7 @@ def _check_best(content: dict[str, Any], cfg: Any, filename: str) -> None:
         then = settings.get(name) if isinstance(settings, dict) else None
         now = getattr(getattr(cfg, group, None), name, then)
         # Of several subsets the first decides.
-        if isinstance(then, str) and then.partition(",")[0] != now.partition(",")[0]:
+        if isinstance(then, str) and then.partition(",")[0] != str(now).partition(",")[0]:
             flag = "--" + name.replace("_", "-")
             raise InputError(
                 filename, None, f"has its best validation from {flag} {then}, not {now}",

@@ -40,6 +40,9 @@ TWO_ON_CPUS = (
 LAST = "checkpoint_last.pt"
 """What fairseq goes on from unless another file is named; it may be missing."""
 
+RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
+"""Options that begin anew what a checkpoint says."""
+
 _held = ExitStack()
 
 
@@ -87,14 +90,16 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
 
 
 def _check_restored(checkpoint: Any) -> None:
-    """Refuse a checkpoint to begin with that is not there: fairseq would train from random numbers without a word."""
-    named = {}
-    if checkpoint.restore_file != LAST:
-        named["--restore-file"] = checkpoint.restore_file
-    if not os.path.isfile(
-        os.path.join(checkpoint.save_dir, LAST)
-    ):  # else the training goes on from that one
+    """Refuse a checkpoint to begin with that is not there, or that is not alone.
+
+    fairseq would train from random numbers without a word, and begin anew where a training was interrupted.
+    """
+    last = os.path.join(checkpoint.save_dir, LAST)
+    restored = checkpoint.restore_file if checkpoint.restore_file != LAST else None
+    named = {"--restore-file": restored}
+    if not os.path.isfile(last):  # else the training goes on from that one
         named["--finetune-from-model"] = checkpoint.finetune_from_model
+        named["--continue-once"] = checkpoint.continue_once
     for flag, file in named.items():
         if file is not None and "://" not in file and not os.path.isfile(file):
             inside = os.path.join(checkpoint.save_dir, file)
@@ -102,6 +107,22 @@ def _check_restored(checkpoint: Any) -> None:
             raise OptionError(
                 f"{flag} {file}: no such file{hint}; give a checkpoint, or leave it out to go on from {LAST} in --save-dir"
             )
+    resets = ", ".join(
+        f"--{reset.replace('_', '-')}" for reset in RESETS if getattr(checkpoint, reset)
+    )
+    if checkpoint.finetune_from_model is not None and (restored or resets):
+        raise OptionError(
+            f"--finetune-from-model begins all else anew by itself; leave out {resets or '--restore-file'}"
+        )
+    if restored is None or checkpoint.no_save or not os.path.isfile(last):
+        return
+    folder = os.path.dirname(restored) or "."
+    if os.path.realpath(folder) != os.path.realpath(checkpoint.save_dir):
+        more = f" and {resets}" if resets else ""
+        raise OptionError(
+            f"--restore-file {restored}: a training would begin anew from it and write over {last}; leave it out"
+            f"{more} to go on from that one, or name another --save-dir"
+        )
 
 
 def check_complete(cfg: Any, validates: bool) -> None:
