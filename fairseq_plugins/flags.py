@@ -40,6 +40,7 @@ TRAINING: Ranges = {
     "update-freq": _COUNT, "dropout": _SHARE, "attention-dropout": _SHARE,
     "activation-dropout": _SHARE, "label-smoothing": _SHARE, "clip-norm": (0, math.inf),
     "weight-decay": (0, math.inf), "warmup-updates": (0, math.inf),
+    "save-interval": _COUNT, "validate-interval": _COUNT, "log-interval": _COUNT,
     "save-interval-updates": (0, math.inf), "validate-interval-updates": (0, math.inf),
 }  # fmt: skip
 """The numbers of a training that fairseq takes as they are, with the least and the greatest that make sense."""

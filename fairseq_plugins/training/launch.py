@@ -43,6 +43,11 @@ LAST = "checkpoint_last.pt"
 RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 """Options that begin anew what a checkpoint says."""
 
+INTERVALS = (
+    ("checkpoint", "save_interval"), ("dataset", "validate_interval"), ("common", "log_interval"),
+)  # fmt: skip
+"""Options by which fairseq divides, with their sections."""
+
 _held = ExitStack()
 
 
@@ -126,7 +131,7 @@ def _check_restored(checkpoint: Any) -> None:
 
 
 def check_complete(cfg: Any, validates: bool) -> None:
-    """Refuse a command that lacks what no command can do without; fairseq ends in a traceback.
+    """Refuse a command that lacks what no command can do without, or a number; fairseq ends in a traceback.
 
     Args:
         cfg: of fairseq.
@@ -139,6 +144,12 @@ def check_complete(cfg: Any, validates: bool) -> None:
         raise OptionError(NO_PATH)
     if not validates and cfg.optimizer is None:
         raise OptionError("--optimizer is missing; give one, such as adam")
+    for section, name in INTERVALS if not validates else ():
+        if (interval := getattr(getattr(cfg, section), name)) < 1:
+            flag = name.replace("_", "-")
+            raise OptionError(
+                f"--{flag} {interval}: at least 1 is needed; leave it out for the default"
+            )
 
 
 def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:

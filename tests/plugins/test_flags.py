@@ -40,6 +40,8 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1", "--
         (["--lr", "0.1,-1"], "lr", "is -1.0; it must be above 0"),
         (["--dropout", "2"], "dropout", "is 2.0; it must be from 0 to 1"),
         (["--dropout", "nan"], "dropout", "is nan; it must be from 0 to 1"),
+        (["--save-interval", "0"], "save-interval", "is 0; it must be 1 or more"),
+        (["--log-interval", "0"], "log-interval", "is 0; it must be 1 or more"),
         (["--batch-size", "0"], "batch-size", "is 0; it must be 1 or more"),
         (["--adam-betas", "0.9"], "adam-betas", "is 0.9; it must be two numbers below 1"),
         (["--adam-betas", "(0.9, 1)"], "adam-betas", "it must be two numbers below 1"),

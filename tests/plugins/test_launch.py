@@ -128,7 +128,16 @@ def test_what_a_finetuning_excludes_is_refused(changes, message, tmp_path, monke
         check_launch(config(tmp_path, finetune_from_model="best.pt", **changes), {}, 0)
 
 
-COMPLETE = {"max_tokens": None, "batch_size": 8, "path": "m.pt", "optimizer": "adam"}
+COMPLETE = {
+    "max_tokens": None, "batch_size": 8, "path": "m.pt", "optimizer": "adam", "save_interval": 1,
+    "validate_interval": 1, "log_interval": 100,
+}  # fmt: skip
+
+
+def complete(**changes: object) -> SimpleNamespace:
+    values = SimpleNamespace(**{**COMPLETE, **changes})
+    sections = dict.fromkeys(("dataset", "common_eval", "checkpoint", "common"), values)
+    return SimpleNamespace(**sections, optimizer=values.optimizer)
 
 
 @pytest.mark.parametrize(
@@ -143,13 +152,16 @@ COMPLETE = {"max_tokens": None, "batch_size": 8, "path": "m.pt", "optimizer": "a
 def test_what_a_command_lacks_is_named(lacking: str, validates: bool, message: str):
     """fairseq ends in assertions, or in the middle of loading."""
 
-    def complete(**changes: object) -> SimpleNamespace:
-        values = SimpleNamespace(**{**COMPLETE, **changes})
-        return SimpleNamespace(dataset=values, common_eval=values, optimizer=values.optimizer)
-
     with pytest.raises(OptionError, match=message):
         check_complete(complete(**{lacking: None}), validates)
     check_complete(complete(max_tokens=9, batch_size=None), validates)
+
+
+@pytest.mark.parametrize("name", ["save_interval", "validate_interval", "log_interval"])
+def test_an_interval_of_nothing_is_refused(name: str):
+    flag = f"--{name.replace('_', '-')}"
+    with pytest.raises(OptionError, match=f"^{flag} 0: at least 1 is needed; leave it out for"):
+        check_complete(complete(**{name: 0}), False)
 
 
 def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
