@@ -9,10 +9,13 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
-from fairseq.models import register_model_architecture
+from fairseq.models import ARCH_CONFIG_REGISTRY, register_model_architecture
+from omegaconf import open_dict
 
-from fairseq_plugins.model import MODEL
+from fairseq_plugins.model import MODEL, is_ours
 from treesyntax.methods import METHODS
 
 
@@ -68,3 +71,17 @@ for _method in METHODS:
     register_model_architecture(MODEL, f"tree_{_method}_base")(_preset(_method, SIZES["base"]))
     for _name, _size in zip(architecture_names(_method), SIZES.values(), strict=True):
         register_model_architecture(MODEL, _name)(_preset(_method, _size))
+
+
+def with_presets(merge: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the model of a hydra configuration the presets of its architecture before fairseq fills in defaults."""
+
+    @wraps(merge)
+    def merge_with_parent(defaults: Any, cfg: Any, *rest: Any, **named: Any) -> Any:
+        name = cfg.get("_name")
+        if is_ours(name):
+            with open_dict(cfg):
+                ARCH_CONFIG_REGISTRY[name](cfg)
+        return merge(defaults, cfg, *rest, **named)
+
+    return merge_with_parent

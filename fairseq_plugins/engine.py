@@ -14,7 +14,6 @@ from fairseq.dataclass.configs import FairseqConfig, GenerationConfig
 from omegaconf import OmegaConf
 
 from fairseq_plugins.dataset import TreePairDataset
-from fairseq_plugins.limits import in_one_line
 from fairseq_plugins.settings import check_settings, check_sizes
 from treesyntax.decoding.engine import EncodedSource, Hypothesis, Search
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
@@ -61,8 +60,7 @@ class FairseqEngine:
             sample = dataset.collater([dataset[int(index)] for index in batch])
             if self._search.device != "cpu":
                 sample = utils.move_to_cuda(sample, torch.device(self._search.device))
-            with in_one_line():
-                results = self._task.inference_step(self._generator, self._models, sample)
+            results = self._task.inference_step(self._generator, self._models, sample)
             most = self._most_tokens(sample["net_input"]["src_tokens"].shape[1])
             for index, hypotheses in zip(sample["id"].tolist(), results, strict=True):
                 translations[index] = [

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from fairseq import options
 
-from fairseq_plugins.limits import misplaced_criterion
+from fairseq_plugins.limits import best_fault, misplaced_criterion
 from fairseq_plugins.literals import parse_literal
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
@@ -40,6 +40,7 @@ TRAINING: Ranges = {
     "update-freq": _COUNT, "dropout": _SHARE, "attention-dropout": _SHARE,
     "activation-dropout": _SHARE, "label-smoothing": _SHARE, "clip-norm": (0, math.inf),
     "weight-decay": (0, math.inf), "warmup-updates": (0, math.inf),
+    "save-interval": _COUNT, "validate-interval": _COUNT, "log-interval": _COUNT,
     "save-interval-updates": (0, math.inf), "validate-interval-updates": (0, math.inf),
 }  # fmt: skip
 """The numbers of a training that fairseq takes as they are, with the least and the greatest that make sense."""
@@ -87,6 +88,7 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
         or _number_fault(args, TRAINING)
         or _betas_fault(args)
         or _end_fault(args)
+        or _best_fault(args)
     )
 
 
@@ -190,6 +192,12 @@ def _end_fault(args: Namespace) -> Fault | None:
             "max-update", "is missing or 0, so training would never end; give it or max-epoch"
         )
     return None
+
+
+def _best_fault(args: Namespace) -> Fault | None:
+    if args.task != TASK or args.disable_validation:
+        return None
+    return best_fault(args, args.criterion, args, args)
 
 
 def _batch_fault(args: Namespace) -> Fault | None:

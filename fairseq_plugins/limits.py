@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from fairseq import utils
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import data_utils
 from fairseq.data.data_utils import collate_tokens
+from fairseq.dataclass.configs import GenerationConfig
 from torch import nn
 
 from fairseq_plugins.dataset import TreePairDataset
@@ -24,8 +26,9 @@ from treesyntax.data.limits import (
     long_references,
 )
 from treesyntax.data.tree_store import TreeStore
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, unknown_name
 from treesyntax.files import check_path
+from treesyntax.jobs.flags import Fault
 from treesyntax.methods import METHODS
 from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.model.blindness import LOOKED_AT
@@ -45,9 +48,16 @@ CRITERIA = (
 )
 """Of fairseq's own those for logits over a dictionary; others ask for an adaptive softmax, attention
 weights, CTC or speech, and end in an assertion."""
+LOSSES = ("loss", "nll_loss", "ppl")
+"""What a validation reports that is the better the lower it is."""
+SCORES = {
+    "accuracy": "add --report-accuracy, which the criteria with label smoothing have",
+    "bleu": "add --eval-bleu",
+}
+"""What is the better the higher it is, and how a validation comes to report it."""
 CLEAR = (
-    "Size of sample", "Index file doesn't match", "--sampling",
-    "Provided Search parameters are mutually exclusive",
+    "Size of sample", "Index file doesn't match", "--sampling", "--temperature",
+    "Provided Search parameters are mutually exclusive", "min_len cannot be larger than max_len",
 )  # fmt: skip
 """How messages of fairseq begin that say what to do."""
 BEAM = 5
@@ -129,6 +139,25 @@ def refuse_options(cfg: Any) -> None:
     ):
         if is_set:
             raise OptionError(why)
+    if cfg.eval_bleu:
+        _refuse_bleu(cfg)
+
+
+def _refuse_bleu(cfg: Any) -> None:
+    """Refuse settings for the BLEU of validation that cannot be read, or that fairseq would pass over."""
+    given = {}
+    for name in ("eval_bleu_args", "eval_bleu_detok_args"):
+        flag, text = "--" + name.replace("_", "-"), str(getattr(cfg, name))
+        try:
+            given[flag] = json.loads(text)
+        except ValueError:
+            given[flag] = None
+        if not isinstance(given[flag], dict):
+            raise OptionError(f"{flag} {text[:LONGEST]} is no JSON object; write '{{\"name\": 4}}'")
+    known = GenerationConfig.__dataclass_fields__
+    for name in given["--eval-bleu-args"]:
+        if name not in known:
+            raise unknown_name("setting of a search", name, known, "--eval-bleu-args:")
 
 
 def refuse_search(args: Any) -> None:
@@ -252,6 +281,46 @@ def misplaced_criterion(name: Any) -> str:
     if name in CRITERIA or criterion is None or not criterion.__module__.startswith("fairseq."):
         return ""
     return f"is {name}, for models with other outputs; take one of {', '.join(CRITERIA)}"
+
+
+def best_fault(checkpoint: Any, criterion: str, settings: Any, task: Any) -> Fault | None:
+    """What is wrong with the number that chooses the best checkpoint.
+
+    fairseq takes the lowest for the best unless it is told otherwise, and looks for the number when the first
+    validation is over.
+
+    Args:
+        checkpoint: holds the options of checkpoints.
+        criterion: its name.
+        settings: hold those of the criterion.
+        task: holds those of the task.
+    """
+    metric, highest = (
+        getattr(checkpoint, f"{name}_metric")
+        for name in ("best_checkpoint", "maximize_best_checkpoint")
+    )
+    reported = ["loss", "ppl"]
+    if criterion != "cross_entropy" or getattr(settings, "sentence_avg", False):
+        reported.append("nll_loss")
+    reported += ["accuracy"] if getattr(settings, "report_accuracy", False) else []
+    reported += ["bleu"] if getattr(task, "eval_bleu", False) else []
+    if criterion in CRITERIA and metric not in reported:
+        remedy = SCORES.get(metric, f"take one of {', '.join(reported)}")
+        return Fault(
+            "best-checkpoint-metric", f"is {metric}, which a validation does not report; {remedy}"
+        )
+    if metric in SCORES and not highest:
+        return Fault(
+            "best-checkpoint-metric",
+            f"is {metric}, and the lowest would be kept as the best; add --maximize-best-checkpoint-metric",
+        )
+    if metric in LOSSES and highest:
+        return Fault(
+            "maximize-best-checkpoint-metric",
+            f"would keep the highest {metric} as the best; leave it out, or name a score as "
+            "--best-checkpoint-metric",
+        )
+    return None
 
 
 def known_criterion(build: Callable[..., Any], cfg: Any, *arguments: Any) -> Any:

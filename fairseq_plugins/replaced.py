@@ -11,13 +11,15 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fairseq_plugins.archs import with_presets
 from fairseq_plugins.checkpoints import keeping_ends_of_epochs
 from fairseq_plugins.collation import all_at_once
 from fairseq_plugins.dataset import with_trees
 from fairseq_plugins.help import with_epilog
+from fairseq_plugins.parsed import checked_parse
 from fairseq_plugins.resume import resuming_in_every_process, resuming_on_data_that_fit
 from fairseq_plugins.settings import checked_ensemble, checked_load
-from fairseq_plugins.training.launch import checked_main, checked_parse
+from fairseq_plugins.training.launch import checked_main
 from fairseq_plugins.training.patience import with_count
 from fairseq_plugins.training.updates import in_one_pass, read_directly, seeding_a_cpu
 from fairseq_plugins.training.warning import ending_at_the_warning, heeding_the_warning, with_epoch
@@ -69,7 +71,10 @@ REPLACED = (
              "plugins/test_launch.py::test_launches_that_cannot_work_are_refused"),
     Replaced(OPTIONS, "parse_args_and_arch", checked_parse,
              "ends in a traceback for options that exclude each other",
-             "plugins/test_launch.py::test_two_kinds_of_half_precision_are_refused_in_one_line"),
+             "plugins/test_parsed.py::test_two_kinds_of_half_precision_are_refused_in_one_line"),
+    Replaced("fairseq.dataclass.utils", "merge_with_parent", with_presets,
+             "trains the base size without a method for an architecture that a configuration of hydra names",
+             "plugins/test_archs.py::test_an_architecture_in_a_configuration_of_hydra_has_its_method_and_sizes"),
     Replaced(TRAINER, "Trainer.get_train_iterator", with_epoch,
              "does not tell the trainer which epoch it is in",
              "plugins/test_launch.py::test_a_training_that_is_warned_saves_and_goes_on_as_if_nothing_was"),

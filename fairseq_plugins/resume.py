@@ -19,18 +19,19 @@ from typing import Any
 from fairseq import checkpoint_utils
 
 from fairseq_plugins.data_record import ESSENTIAL, FIELDS
+from fairseq_plugins.limits import best_fault
 from fairseq_plugins.training.ending import end_if_over
-from fairseq_plugins.training.launch import hold_folder
+from fairseq_plugins.training.launch import RESETS, hold_folder
 from fairseq_plugins.training.moments import reorder_moments
 from fairseq_plugins.training.patience import count_on
 from fairseq_plugins.training.warning import heed_warnings
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
+from treesyntax.jobs.flags import Fault
 from treesyntax.model.checkpoint import peek
 from treesyntax.model.composition import parse_spec
 
 LONGEST = 400
 """Characters of torch's error that a message shows."""
-RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 
 OTHER = {
     "Optimizer does not match": ("--optimizer", "--reset-optimizer"),
@@ -76,6 +77,8 @@ def checked_load(
     """Resume a training from a checkpoint of the same data, methods and order of parameters."""
     hold_folder(trainer.cfg)
     heed_warnings()
+    if fault := _best_fault(trainer.cfg):
+        raise OptionError(f"--{fault.flag} {fault.problem}")
     find_misfit = getattr(trainer.task, "find_misfit", None)
     if find_misfit is not None and Path(filename).is_file():
         # Fine-tuning (--finetune-from-model sets a reset) may use trees of another kind.
@@ -89,10 +92,18 @@ def checked_load(
             raise InputError(filename, None, misfit.cause, misfit.remedy if anew else remedy)
         if not anew:
             _check_methods(content, getattr(trainer.cfg, "model", None), filename)
+        if not (reset_optimizer or flags.reset_meters):
+            _check_best(content, trainer.cfg, filename)
     load = checkpoint_utils.load_checkpoint_to_cpu
 
     def load_in_our_order(*words: Any, **options: Any) -> Any:
         state = load(*words, **options)
+        if not (reset_optimizer or state.get("last_optimizer_state")):
+            raise InputError(
+                filename, None, "holds no state of the optimizer, so training would begin at update 0 "
+                "in the midst of its data (--no-save-optimizer-state, or a mean of checkpoints)",
+                "give it as --finetune-from-model with another --save-dir, or add --reset-optimizer",
+            )  # fmt: skip
         reorder_moments(state, trainer.get_model(), filename)
         return state
 
@@ -124,6 +135,13 @@ def checked_load(
     return extra_state
 
 
+def _best_fault(cfg: Any) -> Fault | None:
+    criterion = getattr(cfg, "criterion", None)
+    if criterion is None or cfg.dataset.disable_validation:
+        return None
+    return best_fault(cfg.checkpoint, criterion._name, criterion, cfg.task)
+
+
 def _check_methods(content: dict[str, Any], model: Any, filename: str) -> None:
     """Refuse to go on with other methods or positions than those of a checkpoint of ours.
 
@@ -144,3 +162,22 @@ def _check_methods(content: dict[str, Any], model: Any, filename: str) -> None:
                     filename, None, f"was trained with {flag} {then[name]!r}, not with {now!r}",
                     f"go on with {flag} {then[name]!r}, or train anew in another --save-dir",
                 )  # fmt: skip
+
+
+def _check_best(content: dict[str, Any], cfg: Any, filename: str) -> None:
+    """Refuse to compare the best validation of a checkpoint with another number, or with that of other pairs.
+
+    The best checkpoint might never be replaced, and --patience would count on from it.
+    """
+    written = content.get("cfg")
+    for group, name in (("checkpoint", "best_checkpoint_metric"), ("dataset", "valid_subset")):
+        settings = written.get(group) if isinstance(written, dict) else None
+        then = settings.get(name) if isinstance(settings, dict) else None
+        now = getattr(getattr(cfg, group, None), name, then)
+        # Of several subsets the first decides.
+        if isinstance(then, str) and then.partition(",")[0] != str(now).partition(",")[0]:
+            flag = "--" + name.replace("_", "-")
+            raise InputError(
+                filename, None, f"has its best validation from {flag} {then}, not {now}",
+                f"go on with {flag} {then}, or forget that best one with --reset-meters",
+            )  # fmt: skip

@@ -209,7 +209,8 @@ class TreeTranslationTask(TreeLossTask):
         """Build the model.
 
         Raises:
-            OptionError: for any model but this project's, whose settings nobody has checked.
+            OptionError: for any model but this project's, whose settings nobody has checked, and for a
+                tokenizer that is not installed.
         """
         name = getattr(cfg, "_name", None)
         if not is_ours(name):
@@ -223,7 +224,12 @@ class TreeTranslationTask(TreeLossTask):
                     f"--{side}-layers {getattr(cfg, f'{side}_layers')}: at least 1 is needed, or trees "
                     "would act on nothing"
                 )
-        model = super().build_model(cfg, from_checkpoint)
+        try:
+            model = super().build_model(cfg, from_checkpoint)
+        except ImportError as error:
+            if not self.cfg.eval_bleu:
+                raise
+            raise OptionError(f"--eval-bleu-detok {self.cfg.eval_bleu_detok}: {error}") from None
         self.methods.update(model.encoder.injections)
         return model
 
@@ -322,6 +328,11 @@ class TreeTranslationTask(TreeLossTask):
             return super().build_generator(
                 models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn
             )
+
+    def inference_step(self, *words: Any, **named: Any) -> Any:
+        """Search; raises OptionError where memory does not suffice, or options leave no output."""
+        with in_one_line():
+            return super().inference_step(*words, **named)
 
     def _constraints(self) -> Constraints | None:
         kind = str(self.cfg.tree_constraints)

@@ -20,8 +20,8 @@ import torch
 from fairseq.distributed import utils as distributed_utils
 from torch.multiprocessing import ProcessExitedException
 
+from fairseq_plugins.parsed import NO_PATH
 from fairseq_plugins.training.mixed import has_bfloat16
-from treesyntax.data.manifest import MANIFEST
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.files import check_path
 from treesyntax.jobs.node import SAVED
@@ -36,10 +36,17 @@ TWO_ON_CPUS = (
     "--distributed-no-spawn --distributed-backend gloo --ddp-backend legacy_ddp "
     "--distributed-init-method tcp://HOST:PORT, see docs/cluster.md"
 )
-ADD_TASK = "add --task tree_translation"
 
 LAST = "checkpoint_last.pt"
 """What fairseq goes on from unless another file is named; it may be missing."""
+
+RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
+"""Options that begin anew what a checkpoint says."""
+
+INTERVALS = (
+    ("checkpoint", "save_interval"), ("dataset", "validate_interval"), ("common", "log_interval"),
+)  # fmt: skip
+"""Options by which fairseq divides, with their sections."""
 
 _held = ExitStack()
 
@@ -88,20 +95,60 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
 
 
 def _check_restored(checkpoint: Any) -> None:
-    """Refuse a checkpoint to begin with that is not there: fairseq would train from random numbers without a word."""
-    named = {}
-    if checkpoint.restore_file != LAST:
-        named["--restore-file"] = checkpoint.restore_file
-    if not os.path.isfile(
-        os.path.join(checkpoint.save_dir, LAST)
-    ):  # else the training goes on from that one
+    """Refuse a checkpoint to begin with that is not there, or that is not alone.
+
+    fairseq would train from random numbers without a word, and begin anew where a training was interrupted.
+    """
+    last = os.path.join(checkpoint.save_dir, LAST)
+    restored = checkpoint.restore_file if checkpoint.restore_file != LAST else None
+    named = {"--restore-file": restored}
+    if not os.path.isfile(last):  # else the training goes on from that one
         named["--finetune-from-model"] = checkpoint.finetune_from_model
+        named["--continue-once"] = checkpoint.continue_once
     for flag, file in named.items():
         if file is not None and "://" not in file and not os.path.isfile(file):
             inside = os.path.join(checkpoint.save_dir, file)
             hint = f"; there is {inside}" if os.path.isfile(inside) else ""
             raise OptionError(
                 f"{flag} {file}: no such file{hint}; give a checkpoint, or leave it out to go on from {LAST} in --save-dir"
+            )
+    resets = ", ".join(
+        f"--{reset.replace('_', '-')}" for reset in RESETS if getattr(checkpoint, reset)
+    )
+    if checkpoint.finetune_from_model is not None and (restored or resets):
+        raise OptionError(
+            f"--finetune-from-model begins all else anew by itself; leave out {resets or '--restore-file'}"
+        )
+    if restored is None or checkpoint.no_save or not os.path.isfile(last):
+        return
+    folder = os.path.dirname(restored) or "."
+    if os.path.realpath(folder) != os.path.realpath(checkpoint.save_dir):
+        more = f" and {resets}" if resets else ""
+        raise OptionError(
+            f"--restore-file {restored}: a training would begin anew from it and write over {last}; leave it out"
+            f"{more} to go on from that one, or name another --save-dir"
+        )
+
+
+def check_complete(cfg: Any, validates: bool) -> None:
+    """Refuse a command that lacks what no command can do without, or a number; fairseq ends in a traceback.
+
+    Args:
+        cfg: of fairseq.
+        validates: whether the command is fairseq-validate; else it is fairseq-train.
+    """
+    if cfg.dataset.max_tokens is None and cfg.dataset.batch_size is None:
+        program = "fairseq-validate" if validates else "fairseq-train"
+        raise OptionError(f"--batch-size is missing; {program} needs it or --max-tokens")
+    if validates and cfg.common_eval.path is None:
+        raise OptionError(NO_PATH)
+    if not validates and cfg.optimizer is None:
+        raise OptionError("--optimizer is missing; give one, such as adam")
+    for section, name in INTERVALS if not validates else ():
+        if (interval := getattr(getattr(cfg, section), name)) < 1:
+            flag = name.replace("_", "-")
+            raise OptionError(
+                f"--{flag} {interval}: at least 1 is needed; leave it out for the default"
             )
 
 
@@ -112,6 +159,7 @@ def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:
     def call_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
         if hasattr(cfg, "common"):
             check_launch(cfg, os.environ, torch.cuda.device_count())
+            check_complete(cfg, "override_args" in kwargs)
         try:
             fairseq_main(cfg, main, **kwargs)
         except (
@@ -122,34 +170,6 @@ def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:
             raise
 
     return call_main
-
-
-def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """Say in one line what is wrong with options that fairseq's parser does not look at."""
-
-    @wraps(parse)
-    def parse_args_and_arch(*words: Any, **named: Any) -> Any:
-        try:
-            parsed = parse(*words, **named)
-        except ValueError as error:
-            if "--fp16" not in str(error):
-                raise
-            raise OptionError("--fp16 and --bf16 exclude each other; leave one out") from None
-        except KeyError as error:  # fairseq-validate and fairseq-eval-lm without --task
-            if error.args != (None,):
-                raise
-            raise OptionError(f"no --task is given; {ADD_TASK}") from None
-        args = parsed[0] if isinstance(parsed, tuple) else parsed
-        if getattr(args, "num_shards", 1) > 1:
-            raise OptionError(
-                "--num-shards divides nothing in fairseq 0.12.3, each process would do everything; "
-                "leave it out, or give each a split of its own (--gen-subset)"
-            )
-        if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
-            raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
-        return parsed
-
-    return parse_args_and_arch
 
 
 def hold_folder(cfg: Any) -> None:

@@ -68,6 +68,29 @@ def test_one_checkpoint_is_its_own_mean(folder: Path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("what", "left"),
+    [
+        ("seed", {"cfg": {"common": {"seed": 2}}}),
+        ("data", {"task_state": {"data": {"source": {"dictionary": "b"}}}}),
+    ],
+)
+def test_what_an_earlier_training_has_left_is_refused(folder: Path, capsys, what: str, left: dict):
+    """fairseq deletes the checkpoints with the lowest updates, so the new ones are mixed with the old ones."""
+    own = {"cfg": {"common": {"seed": 1}}, "task_state": {"data": {"source": {"dictionary": "a"}}}}
+    torch.save({**state_of(200), **own}, folder / "checkpoint_1_200.pt")
+    torch.save({**state_of(10), **own, **left}, folder / "checkpoint_1_10.pt")
+    words = ["average", str(folder), "--last", "2", "--out", str(folder / "mean.pt")]
+    assert main(words) == 2
+    message = (
+        f"checkpoint_1_10.pt: is of another {what} than checkpoint_1_200.pt; average one train"
+    )
+    assert message in capsys.readouterr().err
+    for unrecorded in ({}, {"task_state": None}, {"cfg": None}, {"task_state": {"data": {}}}):
+        torch.save({**state_of(10), **own, **unrecorded}, folder / "checkpoint_1_10.pt")
+        assert main(words) == 0
+
+
 def test_epochs_serve_where_there_are_no_updates(folder: Path):
     for path in folder.glob("checkpoint_1_*.pt"):
         path.unlink()

@@ -6,8 +6,10 @@ import pytest
 import torch
 from fairseq import options, utils
 from fairseq.data import Dictionary
+from fairseq.dataclass.initialize import add_defaults
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import build_model
+from omegaconf import OmegaConf
 from support import PLUGINS
 from support.forked_programs import parse_options_once
 
@@ -200,3 +202,19 @@ def test_layers_share_parameters_when_asked():
 def test_flags_that_do_not_fit_are_refused(flags, message):
     with pytest.raises(OptionError, match=message):
         build("tree_sequence_tiny", *flags)
+
+
+def test_an_architecture_in_a_configuration_of_hydra_has_its_method_and_sizes():
+    """fairseq-hydra-train would fill in the base's sizes and no method."""
+    given = {"_name": "tree_relation_mask_tiny", "encoder_layers": 3}
+    cfg = OmegaConf.create({"model": given})
+    OmegaConf.set_struct(cfg, True)
+    add_defaults(cfg)
+    size = SIZES["tiny"]
+    assert cfg.model.encoder_injection == "relation_mask"
+    assert (cfg.model.encoder_embed_dim, cfg.model.decoder_layers) == (size.d_model, size.layers)
+    assert cfg.model.encoder_layers == 3
+    assert cfg.model.dropout == 0.1
+    plain = OmegaConf.create({"model": {"_name": "tree_transformer"}})
+    add_defaults(plain)
+    assert (plain.model.encoder_injection, plain.model.encoder_embed_dim) == ("none", 512)

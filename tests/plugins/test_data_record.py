@@ -190,12 +190,16 @@ def loaded() -> list[str]:
     return []
 
 
-def go_on(loaded: list[str], data: Path, checkpoint: Path, *reset: str) -> None:
+def trainer_of(data: Path, *reset: str) -> SimpleNamespace:
     flags = dict.fromkeys(resume.RESETS, False) | dict.fromkeys(reset, True)
-    cfg = SimpleNamespace(checkpoint=SimpleNamespace(no_save=True, **flags))
-    trainer = SimpleNamespace(task=task_of(data), cfg=cfg)
+    task = task_of(data)
+    cfg = SimpleNamespace(checkpoint=SimpleNamespace(no_save=True, **flags), task=task.cfg)
+    return SimpleNamespace(task=task, cfg=cfg, get_model=lambda: torch.nn.Module())
+
+
+def go_on(loaded: list[str], data: Path, checkpoint: Path, *reset: str) -> None:
     load = resume.resuming_on_data_that_fit(lambda trainer, name, *rest: loaded.append(name))
-    load(trainer, str(checkpoint), flags["reset_optimizer"])
+    load(trainer_of(data, *reset), str(checkpoint), "reset_optimizer" in reset)
 
 
 @pytest.mark.parametrize("kind", MISFITS)
@@ -250,6 +254,54 @@ def test_other_flags_than_those_of_a_checkpoint_are_named_in_one_line(folder, er
     trainer = SimpleNamespace(task=task_of(folder / "data"), cfg=cfg)
     with pytest.raises(InputError, match=f"was trained with another {message}"):
         resume.resuming_on_data_that_fit(load)(trainer, str(folder / "model.pt"), False)
+
+
+@pytest.mark.parametrize("state", [{}, {"last_optimizer_state": None}])
+def test_a_checkpoint_without_its_optimizer_is_no_training_to_go_on_with(folder, state):
+    """fairseq would go on in its epoch with update 0 and a new optimizer."""
+
+    def load(trainer, name, reset_optimizer, *rest):
+        resume.checkpoint_utils.load_checkpoint_to_cpu(name)
+
+    whole = load_checkpoint(folder / "model.pt")
+    torch.save({**whole, **state}, folder / "bare.pt")
+    with pytest.raises(InputError, match=r"bare.pt: holds no state .* or add --reset-optimizer$"):
+        resume.checked_load(load, trainer_of(folder / "data"), str(folder / "bare.pt"))
+    trainer = trainer_of(folder / "data", "reset_optimizer")
+    resume.checked_load(load, trainer, str(folder / "bare.pt"), True)
+
+
+def test_the_best_of_another_number_or_of_other_pairs_is_refused(folder, loaded):
+    """fairseq compares them: a perplexity is never as low as the best loss."""
+    model = str(folder / "model.pt")
+
+    def go_on_with(metric: str, subset: str, *reset: str) -> None:
+        trainer = trainer_of(folder / "data", *reset)
+        trainer.cfg.checkpoint.best_checkpoint_metric = metric
+        trainer.cfg.dataset = SimpleNamespace(valid_subset=subset)
+        resume.checked_load(lambda trainer, name, *rest: loaded.append(name), trainer, model)
+
+    go_on_with("loss", "valid,other")
+    go_on_with("ppl", "other", "reset_meters")
+    assert loaded == [model] * 2
+    for metric, subset, message in (
+        ("ppl", "valid", r"--best-checkpoint-metric loss, not ppl; go on .* with --reset-meters$"),
+        ("loss", "other,valid", r"--valid-subset valid, not other,valid; go on with"),
+    ):
+        with pytest.raises(InputError, match=rf"model.pt: has its best validation .*{message}"):
+            go_on_with(metric, subset)
+
+
+def test_what_chooses_the_best_checkpoint_is_checked_before_a_training(folder):
+    trainer = trainer_of(folder / "data")
+    trainer.cfg.checkpoint.best_checkpoint_metric = "accuracy"
+    trainer.cfg.checkpoint.maximize_best_checkpoint_metric = False
+    trainer.cfg.criterion = SimpleNamespace(
+        _name="label_smoothed_cross_entropy", report_accuracy=True
+    )
+    trainer.cfg.dataset = SimpleNamespace(disable_validation=False)
+    with pytest.raises(OptionError, match="^--best-checkpoint-metric is accuracy, and the lowest"):
+        resume.checked_load(lambda *_: None, trainer, "none.pt")
 
 
 @pytest.mark.parametrize("kind", MISFITS)

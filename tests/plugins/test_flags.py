@@ -40,10 +40,30 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1", "--
         (["--lr", "0.1,-1"], "lr", "is -1.0; it must be above 0"),
         (["--dropout", "2"], "dropout", "is 2.0; it must be from 0 to 1"),
         (["--dropout", "nan"], "dropout", "is nan; it must be from 0 to 1"),
+        (["--save-interval", "0"], "save-interval", "is 0; it must be 1 or more"),
+        (["--log-interval", "0"], "log-interval", "is 0; it must be 1 or more"),
         (["--batch-size", "0"], "batch-size", "is 0; it must be 1 or more"),
         (["--adam-betas", "0.9"], "adam-betas", "is 0.9; it must be two numbers below 1"),
         (["--adam-betas", "(0.9, 1)"], "adam-betas", "it must be two numbers below 1"),
         (["--adam-betas", "exit(3)"], "adam-betas", "is exit(3); it must be two numbers below 1"),
+        (
+            ["--best-checkpoint-metric", "accuracy"],
+            "best-checkpoint-metric",
+            "add --report-accuracy",
+        ),
+        (["--best-checkpoint-metric", "bleu"], "best-checkpoint-metric", "add --eval-bleu"),
+        (["--best-checkpoint-metric", "los"], "best-checkpoint-metric", "take one of loss, ppl"),
+        (["--best-checkpoint-metric", "nll_loss"], "best-checkpoint-metric", "does not report"),
+        (
+            ["--best-checkpoint-metric", "bleu", "--eval-bleu"],
+            "best-checkpoint-metric",
+            "the lowest would be kept as the best; add --maximize-best-checkpoint-metric",
+        ),
+        (
+            ["--maximize-best-checkpoint-metric"],
+            "maximize-best-checkpoint-metric",
+            "would keep the highest loss as the best",
+        ),
         (["--max-update", "0"], "max-update", "is missing or 0, so training would never end"),
     ],
 )
@@ -57,6 +77,25 @@ def test_a_fault_is_named_with_its_flag(words: list[str], flag: str, told: str):
 def test_a_training_needs_a_size_of_batches():
     fault = check("fairseq-train", TRAIN[:-2])
     assert fault == ("batch-size", "is missing; fairseq-train needs it or max-tokens")
+
+
+SMOOTHED = ("--criterion", "label_smoothed_cross_entropy")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--best-checkpoint-metric", "bleu", "--eval-bleu", "--maximize-best-checkpoint-metric"),
+        (
+            "--best-checkpoint-metric", "accuracy", "--report-accuracy",
+            "--maximize-best-checkpoint-metric",
+        ),
+        ("--best-checkpoint-metric", "nll_loss"),
+        ("--best-checkpoint-metric", "anything", "--disable-validation"),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_reported_may_choose_the_best_checkpoint(words: tuple[str, ...]):
+    assert check("fairseq-train", [*TRAIN, *ADAM, *SMOOTHED, *words]) is None
 
 
 def test_valid_command_lines_pass_and_search_is_checked_too():

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq import options
 from reliability.fairseq_jobs import SOAK, binarize, parameters, start, train
 from support import wait_until
 from support.forked_programs import Fork, fork
 
-from fairseq_plugins.training.launch import check_launch, hold_folder
+from fairseq_plugins.training.launch import RESETS, check_complete, check_launch, hold_folder
 from treesyntax.errors import OptionError
 from treesyntax.jobs.node import SAVED
 from treesyntax.made import lock
@@ -30,7 +29,10 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
         "distributed_world_size": 1, "distributed_rank": 0, "distributed_port": -1,
         "distributed_init_method": None,
     }  # fmt: skip
-    restored = {"restore_file": "checkpoint_last.pt", "finetune_from_model": None}
+    restored = {
+        "restore_file": "checkpoint_last.pt", "finetune_from_model": None, "continue_once": None,
+        "no_save": False, **dict.fromkeys(RESETS, False),
+    }  # fmt: skip
     assert changes.keys() <= common.keys() | distributed.keys() | restored.keys()
     checkpoint = {name: changes.get(name, restored[name]) for name in restored}
     return SimpleNamespace(
@@ -38,7 +40,7 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
         distributed_training=SimpleNamespace(
             **{name: changes.get(name, distributed[name]) for name in distributed}
         ),
-        checkpoint=SimpleNamespace(save_dir=str(folder), no_save=False, **checkpoint),
+        checkpoint=SimpleNamespace(save_dir=str(folder), **checkpoint),
     )
 
 
@@ -78,7 +80,7 @@ def test_launches_that_work_are_not(changes, environment, gpus):
     check_launch(config(**changes), environment, gpus)
 
 
-@pytest.mark.parametrize("option", ["restore_file", "finetune_from_model"])
+@pytest.mark.parametrize("option", ["restore_file", "finetune_from_model", "continue_once"])
 def test_a_checkpoint_to_begin_with_that_is_not_there_is_refused(option: str, tmp_path: Path):
     """fairseq would train from random numbers. A name without a folder is no name in --save-dir."""
     flag = f"--{option.replace('_', '-')}"
@@ -90,28 +92,76 @@ def test_a_checkpoint_to_begin_with_that_is_not_there_is_refused(option: str, tm
     check_launch(config(tmp_path, **{option: str(file)}), {}, 0)
     (tmp_path / "checkpoint_last.pt").touch()
     check_launch(config(tmp_path, finetune_from_model="gone.pt"), {}, 0)
+    check_launch(config(tmp_path, continue_once="gone.pt"), {}, 0)
 
 
-def test_two_kinds_of_half_precision_are_refused_in_one_line():
-    words = [
-        "data",
-        "--task",
-        "tree_translation",
-        "--arch",
-        "tree_sequence_tiny",
-        "--fp16",
-        "--bf16",
-    ]
-    with pytest.raises(OptionError, match="^--fp16 and --bf16 exclude each other; leave one out$"):
-        options.parse_args_and_arch(options.get_training_parser(), words)
+def test_an_interrupted_training_does_not_begin_anew_from_another_folder(tmp_path: Path):
+    """fairseq would, and write over what it had, where the same command is given once more."""
+    save = tmp_path / "save"
+    save.mkdir()
+    for file in (other := tmp_path / "best.pt", save / "best.pt"):
+        file.touch()
+    changes = {"restore_file": str(other), "reset_optimizer": True, "reset_meters": True}
+    check_launch(config(save, **changes), {}, 0)
+    (save / "checkpoint_last.pt").touch()
+    message = (
+        "write over .*checkpoint_last.pt; leave it out and --reset-optimizer, --reset-meters to go"
+    )
+    with pytest.raises(OptionError, match=message):
+        check_launch(config(save, **changes), {}, 0)
+    check_launch(config(save, **changes, no_save=True), {}, 0)
+    check_launch(config(save, restore_file=str(save / "best.pt")), {}, 0)
 
 
-def test_shards_that_divide_nothing_are_refused():
-    words = ["data", "--path", "m.pt", "--task", "tree_translation", "--num-shards"]
-    parse = options.parse_args_and_arch
-    with pytest.raises(OptionError, match="--num-shards divides nothing .* each a split of its"):
-        parse(options.get_generation_parser(), [*words, "4"])
-    assert parse(options.get_generation_parser(), [*words, "1"]).num_shards == 1
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reset_optimizer": True}, "by itself; leave out --reset-optimizer$"),
+        ({"restore_file": "best.pt"}, "by itself; leave out --restore-file$"),
+    ],
+)
+def test_what_a_finetuning_excludes_is_refused(changes, message, tmp_path, monkeypatch):
+    """fairseq ends in tracebacks when it has built the model."""
+    monkeypatch.chdir(tmp_path)
+    Path("best.pt").touch()
+    with pytest.raises(OptionError, match=f"^--finetune-from-model begins all else anew {message}"):
+        check_launch(config(tmp_path, finetune_from_model="best.pt", **changes), {}, 0)
+
+
+COMPLETE = {
+    "max_tokens": None, "batch_size": 8, "path": "m.pt", "optimizer": "adam", "save_interval": 1,
+    "validate_interval": 1, "log_interval": 100,
+}  # fmt: skip
+
+
+def complete(**changes: object) -> SimpleNamespace:
+    values = SimpleNamespace(**{**COMPLETE, **changes})
+    sections = dict.fromkeys(("dataset", "common_eval", "checkpoint", "common"), values)
+    return SimpleNamespace(**sections, optimizer=values.optimizer)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "validates", "message"),
+    [
+        ("batch_size", False, "^--batch-size is missing; fairseq-train needs it or --max-tokens$"),
+        ("batch_size", True, "^--batch-size is missing; fairseq-validate needs it or --max-tok"),
+        ("path", True, "^--path is missing; give a checkpoint, such as --path checkpoints/"),
+        ("optimizer", False, "^--optimizer is missing; give one, such as adam$"),
+    ],
+)
+def test_what_a_command_lacks_is_named(lacking: str, validates: bool, message: str):
+    """fairseq ends in assertions, or in the middle of loading."""
+
+    with pytest.raises(OptionError, match=message):
+        check_complete(complete(**{lacking: None}), validates)
+    check_complete(complete(max_tokens=9, batch_size=None), validates)
+
+
+@pytest.mark.parametrize("name", ["save_interval", "validate_interval", "log_interval"])
+def test_an_interval_of_nothing_is_refused(name: str):
+    flag = f"--{name.replace('_', '-')}"
+    with pytest.raises(OptionError, match=f"^{flag} 0: at least 1 is needed; leave it out for"):
+        check_complete(complete(**{name: 0}), False)
 
 
 def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -86,6 +86,11 @@ def test_what_does_not_fit_is_told_with_counts(caplog: pytest.LogCaptureFixture)
         (Exception("Size of sample #3\n is invalid"), "Size of sample #3 is invalid"),
         (AssertionError("Index file doesn't match expected format. Make"), "Index file doesn't"),
         (AssertionError("--sampling-topk requires --sampling"), "topk requires --sampling"),
+        (AssertionError("--temperature must be greater than 0"), "must be greater than 0"),
+        (
+            AssertionError("min_len cannot be larger than max_len, please"),
+            "min_len cannot be larger",
+        ),
         (
             FileNotFoundError("Dataset not found: test (data)"),
             "binarize that split, or name another",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from argparse import Namespace
 from types import SimpleNamespace
 
@@ -148,6 +149,40 @@ def test_every_option_of_the_stock_transformer_that_is_not_ours_is_refused_by_na
 def test_alignments_are_refused(data):
     with pytest.raises(OptionError, match="--load-alignments needs attention weights"):
         task_of(data / "lcrs_bfs", load_alignments=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"eval_bleu_args": "beam=4"}, "^--eval-bleu-args beam=4 is no JSON object; write"),
+        ({"eval_bleu_args": "[4]"}, r"^--eval-bleu-args \[4\] is no JSON object; write"),
+        ({"eval_bleu_detok_args": "{"}, "^--eval-bleu-detok-args { is no JSON object; write"),
+        ({"eval_bleu_args": '{"beem": 1}'}, "a search is named 'beem'; did you mean 'beam'"),
+    ],
+)
+def test_settings_of_bleu_that_would_be_passed_over_are_refused(data, flags, message):
+    with pytest.raises(OptionError, match=message):
+        task_of(data / "lcrs_bfs", eval_bleu=True, **flags)
+    task_of(data / "lcrs_bfs", **flags)
+    task_of(data / "lcrs_bfs", eval_bleu=True, eval_bleu_args='{"beam": 1, "max_len_a": 1.2}')
+
+
+def test_a_tokenizer_of_bleu_that_is_not_installed_is_told(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    task = task_of(data / "lcrs_bfs", eval_bleu=True, eval_bleu_detok="moses")
+    settings = TreeTransformerConfig(_name="tree_transformer", encoder_layers=1, decoder_layers=1)
+    with pytest.raises(OptionError, match="^--eval-bleu-detok moses: .* pip install sacremoses$"):
+        task.build_model(OmegaConf.structured(settings))
+
+
+def test_a_search_without_memory_or_output_is_told_in_one_line(parts):
+    task, model, batch = parts
+
+    def generate(*words, **named):
+        raise AssertionError("min_len cannot be larger than max_len, please adjust these!")
+
+    with pytest.raises(OptionError, match="^min_len cannot be larger than max_len"):
+        task.inference_step(SimpleNamespace(generate=generate), [model], batch)
 
 
 @pytest.mark.parametrize("name", sorted(CRITERION_REGISTRY))

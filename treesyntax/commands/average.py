@@ -108,11 +108,13 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     }
     sums = {name: model[name].double() for name in weights.values()}
     for path in tracked(paths[:-1], "checkpoints"):
-        other = load_checkpoint(path)["model"]
-        if _shapes(other) != _shapes(model):
+        content = load_checkpoint(path)
+        other = content["model"]
+        if what := _difference(content, state):
             raise InputError(
-                path, None, f"is of another model than {paths[-1].name}", "average one training"
-            )
+                path, None, f"is of another {what} than {paths[-1].name}",
+                "average one training: move away what an earlier one has left in the folder",
+            )  # fmt: skip
         check_numbers(path, other)
         for name, total in sums.items():
             total += other[name]
@@ -129,5 +131,26 @@ def _memory_of(tensor: Tensor) -> Place:
     return *memory, tensor.dtype, tensor.shape, tensor.stride()
 
 
-def _shapes(model: Mapping[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
-    return {name: (tensor.shape, tensor.dtype) for name, tensor in model.items()}
+def _shapes(state: Mapping[str, Any]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in state["model"].items()}
+
+
+def _difference(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """What shows that two checkpoints are not of one training; what either does not record is alike."""
+    if _shapes(first) != _shapes(other):
+        return "model"
+    if None not in (seeds := {_seed(first), _seed(other)}) and len(seeds) > 1:
+        return "seed"
+    data = [(state.get("task_state") or {}).get("data") or {} for state in (first, other)]
+    differ = any(
+        data[0].get(role, {}).get(field, value) != value
+        for role, record in data[1].items()
+        for field, value in record.items()
+    )
+    return "data" if differ else ""
+
+
+def _seed(state: Mapping[str, Any]) -> Any:
+    cfg = state.get("cfg")
+    common = cfg.get("common") if isinstance(cfg, dict) else None
+    return common.get("seed") if isinstance(common, dict) else None

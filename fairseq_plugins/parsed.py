@@ -1,0 +1,112 @@
+"""What fairseq's parsers let pass, refused in one line: options that are missing, exclude each other or do nothing."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+from fairseq_plugins.literals import parse_literal
+from fairseq_plugins.model import is_ours
+from fairseq_plugins.settings import TASK
+from treesyntax.data.manifest import MANIFEST
+from treesyntax.errors import OptionError, unknown_name
+
+ADD_TASK = "add --task tree_translation"
+NO_PATH = "--path is missing; give a checkpoint, such as --path checkpoints/checkpoint_best.pt"
+LONGEST = 200
+"""Characters of a wrong setting that a message shows."""
+
+
+def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Say in one line what is wrong with options that fairseq's parser does not look at."""
+
+    @wraps(parse)
+    def parse_args_and_arch(*words: Any, **named: Any) -> Any:
+        try:
+            parsed = parse(*words, **named)
+        except ValueError as error:
+            if "--fp16" not in str(error):
+                raise
+            raise OptionError("--fp16 and --bf16 exclude each other; leave one out") from None
+        except KeyError as error:  # fairseq-validate and fairseq-eval-lm without --task
+            if error.args != (None,):
+                raise
+            raise OptionError(f"no --task is given; {ADD_TASK}") from None
+        args = parsed[0] if isinstance(parsed, tuple) else parsed
+        if getattr(args, "num_shards", 1) > 1:
+            raise OptionError(
+                "--num-shards divides nothing in fairseq 0.12.3, each process would do everything; "
+                "leave it out, or give each a split of its own (--gen-subset)"
+            )
+        if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
+            raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
+        # A command that is checked without being run has no checkpoint yet.
+        if hasattr(args, "beam") and args.path is None and not named.get("parse_known"):
+            raise OptionError(NO_PATH)
+        if getattr(args, "task", "") == TASK:
+            _check_generation(args)
+            _check_overrides(args)
+        return parsed
+
+    return parse_args_and_arch
+
+
+def _check_generation(args: Namespace) -> None:
+    """Refuse options on which fairseq-generate ends in a traceback, or that change nothing."""
+    if getattr(args, "sacrebleu", False) and args.scoring != "sacrebleu":
+        raise OptionError(
+            "--sacrebleu changes nothing in fairseq 0.12.3, whose own BLEU would be printed; give --scoring "
+            "sacrebleu"
+        )
+    if getattr(args, "constraints", None) is not None:
+        raise OptionError(
+            "--constraints are read by fairseq-interactive alone, which carries no trees; leave it out"
+        )
+    if getattr(args, "replace_unk", None) is not None:
+        raise OptionError(
+            "--replace-unk needs attention weights, which these models do not return; leave it out, "
+            "or train with --copy-source"
+        )
+    if getattr(args, "sampling", False) and args.nbest != args.beam:
+        raise OptionError(
+            f"--sampling writes as many outputs as --beam is wide; give --nbest {args.beam}"
+        )
+
+
+def _check_overrides(args: Namespace) -> None:
+    """Refuse ``--model-overrides`` that change nothing: fairseq passes over names that it does not know."""
+    text = getattr(args, "model_overrides", "{}")
+    try:
+        overrides = parse_literal(text)
+    except OptionError:
+        overrides = None
+    if not isinstance(overrides, dict):
+        raise OptionError(
+            f"--model-overrides {text[:LONGEST]} is no dictionary; write {{'name': value}}"
+        )
+    known = _known_settings() if overrides else set()
+    groups = [overrides, *(value for value in overrides.values() if isinstance(value, dict))]
+    for name in (str(name) for group in groups for name in group):
+        if name not in known:
+            raise unknown_name("setting of a model", name, sorted(known), "--model-overrides:")
+
+
+def _known_settings() -> set[str]:
+    """The names of all settings that a checkpoint of ours may have, and of their groups."""
+    groups = FairseqConfig.__dataclass_fields__
+    classes = [group.type for group in groups.values()]
+    classes += [kind for name, kind in MODEL_DATACLASS_REGISTRY.items() if is_ours(name)]
+    classes += TASK_DATACLASS_REGISTRY.values()
+    classes += [
+        kind for every in REGISTRIES.values() for kind in every["dataclass_registry"].values()
+    ]
+    return {*groups}.union(*(kind.__dataclass_fields__ for kind in classes if is_dataclass(kind)))

@@ -1,0 +1,84 @@
+"""Options that fairseq's parsers let pass and that end in a traceback, or do nothing without a word."""
+
+from __future__ import annotations
+
+import pytest
+from fairseq import options
+
+from fairseq_plugins.flags import check
+from treesyntax.errors import OptionError
+
+WORDS = ("data", "--task", "tree_translation")
+PATH = ("--path", "m.pt")
+
+
+def parse_generation(*words: str) -> options.argparse.Namespace:
+    return options.parse_args_and_arch(options.get_generation_parser(), [*WORDS, *words])
+
+
+def test_two_kinds_of_half_precision_are_refused_in_one_line():
+    words = [*WORDS, "--arch", "tree_sequence_tiny", "--fp16", "--bf16"]
+    with pytest.raises(OptionError, match="^--fp16 and --bf16 exclude each other; leave one out$"):
+        options.parse_args_and_arch(options.get_training_parser(), words)
+
+
+def test_shards_that_divide_nothing_are_refused():
+    with pytest.raises(OptionError, match="--num-shards divides nothing .* each a split of its"):
+        parse_generation(*PATH, "--num-shards", "4")
+    assert parse_generation(*PATH, "--num-shards", "1").num_shards == 1
+
+
+def test_a_search_without_a_checkpoint_is_refused():
+    with pytest.raises(OptionError, match="^--path is missing; give a checkpoint, such as --path"):
+        parse_generation()
+    assert check("fairseq-generate", WORDS) is None, "a study adds the path later"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--replace-unk"], "^--replace-unk needs attention weights, .* train with --copy-source$"),
+        (["--sacrebleu"], "^--sacrebleu changes nothing .* give --scoring sacrebleu$"),
+        (["--constraints"], "^--constraints are read by fairseq-interactive alone"),
+        (["--sampling", "--beam", "4", "--nbest", "2"], "^--sampling writes .*; give --nbest 4$"),
+    ],
+)
+def test_options_that_end_in_a_traceback_or_change_nothing_are_refused(words, message):
+    with pytest.raises(OptionError, match=message):
+        parse_generation(*PATH, *words)
+
+
+def test_sacrebleu_as_the_scoring_is_taken():
+    words = ("--sacrebleu", "--scoring", "sacrebleu")
+    assert parse_generation(*PATH, *words).scoring == "sacrebleu"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ("{data: 1}", r"^--model-overrides {data: 1} is no dictionary; write {'name': value}$"),
+        ("[1]", r"^--model-overrides \[1\] is no dictionary"),
+        (
+            "{'encoder_injectoin': 'none'}",
+            "named 'encoder_injectoin'; did you mean 'encoder_injection'",
+        ),
+        (
+            "{'max-source-positions': 9}",
+            "'max-source-positions'; did you mean 'max_source_positions'",
+        ),
+        (
+            "{'model': {'dropuot': 0}}",
+            "no setting of a model is named 'dropuot'; did you mean 'drop",
+        ),
+        ("{'encoder_layers_to_keep': '0'}", "is named 'encoder_layers_to_keep'; "),
+        ("{7: 1}", "is named '7'; "),
+    ],
+)
+def test_overrides_that_would_change_nothing_are_refused(overrides: str, message: str):
+    with pytest.raises(OptionError, match=message):
+        parse_generation(*PATH, "--model-overrides", overrides)
+
+
+def test_overrides_of_the_model_the_task_and_their_groups_are_taken():
+    text = "{'max_source_positions': 9, 'left_pad_source': False, 'model': {'dropout': 0.0}}"
+    assert parse_generation(*PATH, "--model-overrides", text).model_overrides == text
