@@ -201,6 +201,24 @@ def test_characters_that_nobody_sees_are_told(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("conllu", "# sent_id = 1\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n"),
+        ("ptb", "(S a)"),
+        ("jsonl", '["S", "a"]'),
+    ],
+)
+def test_a_byte_order_mark_that_makes_a_record_malformed_is_named(tmp_path, capsys, name, record):
+    file = write(tmp_path / "t", [record, f"\ufeff{record}"])
+    line = 2 + record.count("\n")
+    assert main(["inspect", str(file), "--format", name]) == 2
+    assert capsys.readouterr().err == (
+        f"treesyntax inspect: {file}:{line}: begins with a byte order mark, as where files were put one behind "
+        "another; take it out: sed 's/^\\xEF\\xBB\\xBF//'\n"
+    )
+
+
+@pytest.mark.parametrize(
     ("name", "line"),
     [
         ("conllu", "1\t{}\t_\t_\t_\t_\t0\troot\t_\t_\n"),
