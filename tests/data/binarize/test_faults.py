@@ -29,7 +29,7 @@ FAULTS = {
     "the ID is '3', not 2": (2, word(1, "a", 0), word(3, "b", 1)),
     "9 tab-separated columns instead of 10": (2, word(1, "a", 0), word(2, "b", 1)[:-2]),
     "the word has no start_char and end_char": (
-        2, word(1, "a", 0, "start_char=0|end_char=1"), word(2, "b", 1)
+        2, word(1, "a", 0, "start_char=0|end_char=1"), word(2, "x", 1)
     ),
     "not after character 0 in a text of 3": (0, word(1, "a", 0, "start_char=2|end_char=9")),
     "begins or ends with a space": (0, word(1, "a", 0, "start_char=0|end_char=2")),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -108,12 +109,18 @@ def conllu_spans(text: str, line: str) -> list[Span]:
     """The span of every word of a CoNLL-U record in its raw line.
 
     Raises:
-        RecordError: if some words have spans in MISC and others do not, there are none and
-            the line is not the words one after another, or the spans are those of another text.
+        RecordError: if a word has no span in MISC and the line is not the words one after another, or the
+            spans are those of another text.
     """
     if _START not in text:
         return _spans_of_forms(text, line)
-    spans, forms = _spans_and_forms(text)
+    try:
+        spans, forms = _spans_and_forms(text)
+    except RecordError:
+        # Some versions of stanza give none to a multi-word token of a single word.
+        with suppress(RecordError):
+            return _spans_of_forms(text, line)
+        raise
     spelt = _spelt(spans, forms, line)
     if spelt == len(spans):
         return spans
