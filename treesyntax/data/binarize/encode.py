@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import count
+from itertools import chain, count, islice
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +40,6 @@ from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN, SHUFFLED
 from treesyntax.trees.subwords import Segmented, attach, linearize
 from treesyntax.trees.tree import Tree
-
 
 def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     """Parse, segment and linearize every record.
@@ -167,25 +166,43 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmen
         split = [word.split() for word in words]
         plain = all(len(tokens) == 1 for tokens in split)
         return Segmented(tree, nodes, split) if plain else attach(tree, split, encoding.policy)
-    line = batch.subwords.record(index)
-    subwords = by_word(line.text.split(), encoding.subwords_style)
+    return attach(tree, _given_subwords(words, encoding, batch, index), encoding.policy)
+
+
+def _given_subwords(
+    words: list[str], encoding: Encoding, batch: Batch, index: int
+) -> list[list[str]]:
+    """The subwords of each word of a tree, in a line that was segmented elsewhere."""
+    assert batch.subwords is not None
+    line, style = batch.subwords.record(index), encoding.subwords_style
+    subwords = by_word(line.text.split(), style)
+    # To whoever segmented them, words with spaces (10 000) were several words.
+    split = [word.split() for word in words]
+    spaced = any(len(fragments) != 1 for fragments in split) and len(subwords) == sum(
+        map(len, split)
+    )
+    if spaced:
+        words = [fragment for fragments in split for fragment in fragments]
     at_tree = f"the tree at {batch.path}:{batch.records.lines[index]} has"
     cause = ""
     if len(subwords) != len(words):
         cause = f"the subwords make {len(subwords)} words, but {at_tree} {len(words)}"
     else:
-        spelled = [text_of(word, encoding.subwords_style) for word in subwords]
+        spelled = [text_of(word, style) for word in subwords]
         number = first_misspelt(words, spelled, MISSPELT)
         if number is not None:
             cause = f"the subwords spell {spelled[number][:40]!r} where {at_tree} {words[number][:40]!r}"
     if cause:
         raise InputError(
-            batch.subwords_path,
+            batch.subwords_path or batch.path,
             line.line,
             cause,
             "segment the very words of the trees and choose the right --subwords-style",
         )
-    return attach(tree, subwords, encoding.policy)
+    if not spaced:
+        return subwords
+    rest = iter(subwords)
+    return [list(chain.from_iterable(islice(rest, len(fragments)))) for fragments in split]
 
 
 def _by_spans(
