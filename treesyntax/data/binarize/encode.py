@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, count, islice
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.moses import check_markup, check_subwords
 from treesyntax.trees.formats.offsets import (
+    OTHER_FORM,
     conllu_comment,
     conllu_spans,
     first_misspelt,
@@ -40,6 +42,10 @@ from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN, SHUFFLED
 from treesyntax.trees.subwords import Segmented, attach, linearize
 from treesyntax.trees.tree import Tree
+
+SHOWN = 40
+"""Characters of a text in a message."""
+
 
 def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     """Parse, segment and linearize every record.
@@ -241,10 +247,20 @@ def raw_text(batch: Batch, index: int) -> str:
         raise InputError(
             batch.path,
             record.line,
-            f"the tree is that of {comment[:40]!r}, but the text is {text[:40]!r}",
+            _difference(comment, text),
             "give the very text of the trees, line by line",
         )
     return text
+
+
+def _difference(comment: str, text: str) -> str:
+    """What is wrong with a text that is not the one of its tree, shown where they differ."""
+    pairs = enumerate(zip(comment, text, strict=False))
+    equal = next((at for at, pair in pairs if pair[0] != pair[1]), min(len(comment), len(text)))
+    begin = equal - SHOWN // 2 if equal >= SHOWN else 0
+    of_tree, given = (f"{'…' * (begin > 0)}{x[begin:][:SHOWN]!r}" for x in (comment, text))
+    alike = normalize("NFC", comment) == normalize("NFC", text)
+    return f"the tree is that of {of_tree}, but the text is {given}{OTHER_FORM * alike}"
 
 
 def _spans(batch: Batch, index: int, text: str) -> Sequence[Span]:
