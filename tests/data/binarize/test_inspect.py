@@ -8,8 +8,14 @@ import pytest
 from support.binarize_helpers import binarize, write
 
 from treesyntax.__main__ import main
+from treesyntax.data.binarize.batch import Batch
+from treesyntax.data.binarize.encode import encode_batch
+from treesyntax.data.binarize.records import Records
+from treesyntax.data.encoding import Encoding
 from treesyntax.remarks import remarks_of
-from treesyntax.trees.formats.moses import check_characters
+from treesyntax.trees.formats.moses import COLUMNS, TREES, check_characters
+
+ENCODING = Encoding("ptb", "words", "copy", "sentencepiece", units="token")
 
 
 def test_inspect_draws_tokens_and_trees(files, capsys):
@@ -186,6 +192,30 @@ def test_columns_that_are_read_as_text_are_told(tmp_path, capsys):
     assert tabs.startswith(
         f"{text}:4: 1 of 4 lines holds tabs between words; they are read as spaces"
     )
+
+
+TREE = "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"
+
+
+def test_trees_that_are_read_as_text_are_told(tmp_path, capsys):
+    lines = [
+        "( see ( b ) )", TREE, f"( {TREE} )", "(a (b) (c) d)", "(3 (2 It) (4 (4 is) (2 good)))", f"{TREE} .",
+        "((((  ))))", "( and ( flight $0 ) )", "(see (figure 2) below)",
+    ]  # fmt: skip
+    text = write(tmp_path / "t.en", lines)
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark == (
+        f"{text}:2: 3 of 9 lines hold trees in brackets; they are read as text: name their format, such as ptb, or "
+        "take the words out of them"
+    )
+    assert len(inspect(capsys, write(text, lines[1:3]), "--format", "ptb")) > 1
+
+
+def test_a_line_that_is_parsed_as_it_is_translated_is_looked_at_as_well(tmp_path):
+    for line, remark in ((TREE, TREES), ("1\tJa" + "\t_" * 8, COLUMNS)):
+        parsed = Batch(tmp_path, Records([7], ["(S (N a))"]), text=[line], spans=[[(0, len(line))]])
+        found = encode_batch(ENCODING, parsed).remarks.findings
+        assert found[remark].first == 7
 
 
 def test_characters_that_nobody_sees_are_told(tmp_path, capsys):

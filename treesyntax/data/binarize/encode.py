@@ -29,7 +29,7 @@ from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
-from treesyntax.trees.formats.moses import check_markup, check_subwords
+from treesyntax.trees.formats.moses import check_line, check_markup, check_subwords, check_trees
 from treesyntax.trees.formats.offsets import (
     OTHER_FORM,
     conllu_comment,
@@ -73,6 +73,9 @@ def _encode_trees(encoding: Encoding, batch: Batch, remarks: Remarks) -> Encoded
     branches: list[NDArray[np.int32]] = []
     for index, record in enumerate(map(Record, *batch.records)):
         tree = parse_record(tree_format, batch.path, record)
+        if batch.spans is not None and batch.text is not None:  # nobody has looked at the line
+            check_line(batch.text[index])
+            check_trees(batch.text[index])
         try:
             segmented = _segment(tree, encoding, batch, index)
             tokens, nodes = linearize(segmented, linearization)
