@@ -76,13 +76,14 @@ def get_format(name: str) -> Format:
 def parse_tree(text: str, format_name: str) -> Tree:
     """Read the tree of one record, such as ``(S (NP she) (VP sleeps))`` in the format ``ptb``.
 
-    A line of a file may have its end.
+    A line of a file may have its end, and lines may end as on Windows; a byte order mark before them is no part.
 
     Raises:
         TreeError: if the text is malformed.
         OptionError: if there is no such format.
     """
-    return get_format(format_name).parse(text.removesuffix("\n"))
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return get_format(format_name).parse(lines.removesuffix("\n"))
 
 
 def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:
