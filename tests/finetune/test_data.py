@@ -197,6 +197,48 @@ def test_trees_and_answers_may_stand_in_files_of_their_own(tmp_path: Path):
         read_examples(job("seq2seq"), source, trees, short)
 
 
+FRENCH = "Va  du coin"
+CONTRACTED = "1|Va|0 2-3|du|_ 2|de|4 3|le|4 4|coin|1"
+
+
+def conllu_of(words: str) -> str:
+    """The record of ``ID|FORM|HEAD`` with spaces between."""
+    rows = [word.split("|") for word in words.split()]
+    return "".join(f"{i}\t{form}" + "\t_" * 4 + f"\t{head}\tdep\t_\t_\n" for i, form, head in rows)
+
+
+@pytest.mark.parametrize("place", ["column", "file", "brackets"])
+def test_a_multi_word_token_is_a_word_of_its_text(tmp_path: Path, place: str):
+    """Stanza parses French ``du`` as de + le, whose text is neither."""
+    row = {"text": FRENCH} | ({"tree": conllu_of(CONTRACTED)} if place == "column" else {})
+    file, trees = write(tmp_path, "a.jsonl", json.dumps(row)), None
+    if place == "file":
+        trees = write(tmp_path, "a.conllu", f"{conllu_of(CONTRACTED)}\n")
+    elif place == "brackets":
+        trees = write(tmp_path, "a.ptb", "(S (V Va) (PP (P de) (NP (D le) (N coin))))\n")
+        write(tmp_path, "a.ptb.offsets", "0:2 3:5 3:5 6:10\n")
+    tree_format = "ptb" if place == "brackets" else "conllu"
+    (example,) = read_examples(job(tree_format=tree_format), file, trees)
+    expected = Tree.from_heads([0, 3, 1], ["Va", "du", "coin"], ["dep"] * 3)
+    if place == "brackets":
+        expected = parse_tree("(S (V Va) (PP (P du) (NP (N coin))))", "ptb")
+    assert example.inputs["tree"] == expected
+
+
+def test_words_and_tokens_that_their_words_spell_stay_as_they_are(tmp_path: Path):
+    words = write(tmp_path, "w.jsonl", json.dumps({"words": ["Va", "de", "le", "coin"]}))
+    trees = write(tmp_path, "w.conllu", f"{conllu_of(CONTRACTED)}\n")
+    (example,) = read_examples(job(tree_format="conllu"), words, trees)
+    assert len(example.inputs["tree"]) == 4
+    words = write(tmp_path, "d.jsonl", json.dumps({"text": "Va de le coin"}))
+    (example,) = read_examples(job(tree_format="conllu"), words, trees)
+    assert len(example.inputs["tree"]) == 4
+    spelt = conllu_of("1-2|don't|_ 1|do|2 2|n't|0")
+    text = write(tmp_path, "t.jsonl", json.dumps({"text": "don't", "tree": spelt}))
+    (example,) = read_examples(job(tree_format="conllu"), text)
+    assert example.inputs["tree"] == parse_tree(spelt, "conllu")
+
+
 def test_a_treebank_is_tagged_by_its_parts_of_speech(tmp_path: Path):
     rows = [["1", "the", "DET", "2"], ["2", "cat", "NOUN", "0"]]
     lines = [f"{i}\t{w}\t_\t{tag}\tX{i}\t_\t{head}\tdep\t_\t_" for i, w, tag, head in rows]

@@ -14,7 +14,6 @@ from treesyntax.data.binarize.alignment import (
     group_units,
     segments,
     stretches_outside,
-    units,
 )
 from treesyntax.data.binarize.spelling import raw_spans, subword_spans, text_of
 from treesyntax.data.sentencepiece import Segmenter, standard_normalised, train_model
@@ -30,6 +29,7 @@ from treesyntax.trees.formats.offsets import (
     first_misspelt,
     line_spans,
 )
+from treesyntax.trees.merging import units
 
 # --- groups --------------------------------------------------------------------------------
 
