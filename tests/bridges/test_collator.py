@@ -106,6 +106,9 @@ def test_a_multi_word_token_of_a_treebank_is_a_word_of_its_text():
     batch = collator([{"text": "dogs bark", "tree": contracted}])
     assert batch["tree"]["parent"].tolist() == [[-1, 0]]
     assert len(collator([{"text": "dogs bark", "tree": text}])["tree"]["parent"][0]) == 3
+    for words, nodes in ((["dogs", "bark"], 2), (["dogs", "ba", "ark"], 3)):
+        batch = collator([{"words": words, "tree": contracted}])
+        assert len(batch["tree"]["parent"][0]) == nodes
     spans = [(0, 4), (5, 9), (5, 9)]
     given = collator([{"text": "dogs bark", "tree": contracted, "spans": spans}])
     assert len(given["tree"]["parent"][0]) == 3

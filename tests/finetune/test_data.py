@@ -230,6 +230,12 @@ def test_words_and_tokens_that_their_words_spell_stay_as_they_are(tmp_path: Path
     trees = write(tmp_path, "w.conllu", f"{conllu_of(CONTRACTED)}\n")
     (example,) = read_examples(job(tree_format="conllu"), words, trees)
     assert len(example.inputs["tree"]) == 4
+    tokens = write(tmp_path, "v.jsonl", json.dumps({"words": ["Va", "du", "coin"]}))
+    (example,) = read_examples(job(tree_format="conllu"), tokens, trees)
+    assert len(example.inputs["tree"]) == 3
+    row = write(tmp_path, "r.jsonl", json.dumps({"tree": conllu_of(CONTRACTED)}))
+    (example,) = read_examples(job(tree_format="conllu", columns={"words": "tree"}), row)
+    assert example.inputs["words"] == ["Va", "de", "le", "coin"]
     words = write(tmp_path, "d.jsonl", json.dumps({"text": "Va de le coin"}))
     (example,) = read_examples(job(tree_format="conllu"), words, trees)
     assert len(example.inputs["tree"]) == 4

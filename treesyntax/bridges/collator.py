@@ -47,7 +47,7 @@ class TreeCollator:
     - ``text``, a string, or ``words``, a list of them: the words of the tree, read with a space between them;
     - ``tree``: a Tree, or a string in the format ``format``; a list of trees for a text of several
       sentences; None for a text without a tree. A multi-word token of CoNLL-U (French ``du`` = de + le) is
-      a word of its text;
+      a word of its text, or of its words if these have it;
     - ``text_pair`` or ``words_pair``, and ``tree_pair``: the same for a second sentence. A sentence of a
       pair may have no tree;
     - ``spans``: where the words stand in ``text``, if other text is around them, such as a prompt;
@@ -280,8 +280,12 @@ class TreeCollator:
                 if example.get(tree) is not None:
                     raise OptionError(f"an example has {tree}, but neither {text} nor {word}")
                 continue
-            spelling = example[text] if given == [text] and example.get("spans") is None else None
-            trees.append(self._parsed(example.get(tree), spelling))
+            value, surface = example[given[0]], None
+            if isinstance(value, str) and example.get("spans") is None:
+                surface = value
+            elif given == [word]:
+                surface = " ".join(map(str, value))
+            trees.append(self._parsed(example.get(tree), surface))
             if given == [text]:
                 texts.append(example[text])
             else:
@@ -304,7 +308,7 @@ class TreeCollator:
                 raise OptionError(
                     "a tree is a string, but of no known format; give TreeCollator(…, format='ptb')"
                 )
-            if not isinstance(text, str):
+            if text is None:
                 return parse_tree(trees, self.format)
             return parse_tree_over(text, trees, self.format)
         if trees is None or isinstance(trees, Tree):

@@ -352,14 +352,16 @@ def _example(job: Job, line: int, row: Mapping[str, Any], given: _Given | None) 
         elif isinstance(value, str) and value.strip().lower() in _NOTHING:
             remark(NO_TEXT)
         if not isinstance(values.get("tree"), Tree):  # whose words were checked as it was read
-            text = value if isinstance(value, str) else " ".join(value)
-            check_tool_words(text)
-            check_characters(text)
+            spelling = value if isinstance(value, str) else " ".join(value)
+            check_tool_words(spelling)
+            check_characters(spelling)
+    words_of_tree = columns["words"] == columns["tree"]
+    surface = None if words_of_tree else _spelling(inputs)
     if given is None:
-        inputs["tree"] = _tree(job, values, inputs)
+        inputs["tree"] = _tree(job, values, inputs, surface)
     else:
-        inputs["tree"] = given.over(inputs["text"]) if "text" in inputs else given.tree
-    if columns["words"] == columns["tree"]:
+        inputs["tree"] = given.tree if surface is None else given.over(surface)
+    if words_of_tree:
         inputs["words"] = words_of(inputs["tree"])
         if not inputs["words"]:
             raise OptionError(f"has no tree in {columns['tree']!r}, whose words are to be taken")
@@ -375,12 +377,17 @@ def _example(job: Job, line: int, row: Mapping[str, Any], given: _Given | None) 
             )
         inputs["words_pair"] = inputs["words"][first:last]
     if "tree_pair" in values:
-        inputs["tree_pair"] = _trees(job, values["tree_pair"], inputs.get("text_pair"))
+        inputs["tree_pair"] = _trees(job, values["tree_pair"], _spelling(inputs, "_pair"))
     for end in ("", "_pair"):  # before anything is trained, also of the test set
         _check_fit(inputs.get(f"text{end}"), inputs.get(f"words{end}"), inputs.get(f"tree{end}"))
     if job.control:
         inputs = controlled(inputs, job.control, job.control_seed)
     return Example(inputs, _answer(job, values.get(NEEDS[job.task]), inputs), line)
+
+
+def _spelling(inputs: Mapping[str, Any], end: str = "") -> str:
+    """The text of an example, or its words as one."""
+    return str(inputs.get(f"text{end}") or " ".join(inputs.get(f"words{end}", ())))
 
 
 def _check_fit(text: str | None, words: list[str] | None, trees: Any) -> None:
@@ -393,7 +400,7 @@ def _check_fit(text: str | None, words: list[str] | None, trees: Any) -> None:
         word_spans(text, words_of(trees))
 
 
-def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
+def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any], text: str | None) -> Any:
     """The tree of the columns of an example, a list of those of its sentences, or None."""
     given = [name for name in ("heads", "tree") if name in values]
     if len(given) > 1:
@@ -401,7 +408,7 @@ def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any
         if len(given) != 1:
             raise OptionError("has heads and a tree; choose by --columns heads=NAME or tree=NAME")
     if given != ["heads"]:
-        return _trees(job, values.get("tree"), inputs.get("text"))
+        return _trees(job, values.get("tree"), text)
     words = inputs.get("words") or inputs.get("text", "").split()
     heads = [_whole("heads", head) for head in _list("heads", values["heads"])]
     return Tree.from_heads(heads, words, _list("relations", values.get("relations", [])))
