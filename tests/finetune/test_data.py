@@ -363,7 +363,7 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.tsv", "text\ttree\na b\t(S a b)\na b\t(S a)\n", "a.tsv:3: the text goes on after the last word of the tree, with 'b'"),
         ("a.jsonl", '{"text": "a", "tree": {"labels": ["S"]}}', "a.jsonl:1: has a tree that is JSON itself; write"),
         ("a.jsonl", '{"text": "a b", "tree": "(S a c)"}', "a.jsonl:1: word 2 ('c') is not at character 2 of the text"),
-        ("a.jsonl", '{"words": ["a", "b"], "tree": "(S a)"}', "a.jsonl:1: 2 words, but the tree has 1"),
+        ("a.jsonl", '{"words": ["a", "b"], "tree": "(S a)"}', "a.jsonl:1: 2 words, but the tree has 1; give the words of the tree, or parse these by treesyntax parse --pretok"),
         ("a.jsonl", '{"text": "a", "text_pair": "b", "tree_pair": "(S c)"}', "a.jsonl:1: word 1 ('c')"),
         ("a.jsonl", '{"words": ["a", "b"], "start": 1}', "has the start and end None; they must be whole numbers"),
     ],
