@@ -96,6 +96,24 @@ def test_texts_are_padded_and_aligned_as_by_hand(make, side: str):
         assert tensor.shape[0] == 3  # so that it can be split by rows
 
 
+def test_a_multi_word_token_of_a_treebank_is_a_word_of_its_text():
+    rows = ["1\tdogs", "2-3\tbark", "2\tb", "3\tark"]
+    heads = ["3", "_", "3", "0"]
+    pairs = zip(rows, heads, strict=True)
+    text = "\n".join(row + "\t_" * 4 + f"\t{head}\tdep\t_\t_" for row, head in pairs)
+    collator = ts.TreeCollator(word_pieces(), "conllu")
+    contracted = text.replace("\tb\t", "\tba\t")
+    batch = collator([{"text": "dogs bark", "tree": contracted}])
+    assert batch["tree"]["parent"].tolist() == [[-1, 0]]
+    assert len(collator([{"text": "dogs bark", "tree": text}])["tree"]["parent"][0]) == 3
+    for words, nodes in ((["dogs", "bark"], 2), (["dogs", "ba", "ark"], 3)):
+        batch = collator([{"words": words, "tree": contracted}])
+        assert len(batch["tree"]["parent"][0]) == nodes
+    spans = [(0, 4), (5, 9), (5, 9)]
+    given = collator([{"text": "dogs bark", "tree": contracted, "spans": spans}])
+    assert len(given["tree"]["parent"][0]) == 3
+
+
 @pytest.mark.parametrize("kind", ["words", "bytes", "bytes after a space"])
 def test_words_are_those_of_a_text(kind: str):
     """Tokenizers of bytes read a list of words as if no space stood between them, but for the collator."""

@@ -97,6 +97,11 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
             "a{x}/pairs.tsv: a recipe takes what is in braces for a var",
         ),
         ([*PARSED[:4], "--target-format", "sexpr"], "paste corpus/train.en corpus/train.de"),
+        (
+            GIVEN_PTB[:4],
+            "corpus/train.ptb: would be parsed as text, and .ptb is for trees; give --source-format ptb in place of",
+        ),
+        ([*GIVEN[:4], "--parser", "spacy", "--model", "m"], "give --source-format conllu in place"),
         (["--source", "pairs.tsv", "--target-format", "lisp"], "no tree format is named 'lisp'"),
         (
             ["--source", "pairs.tsv", "--parser", "spacy"],
@@ -169,11 +174,6 @@ def test_a_file_of_pairs_is_read_before_a_recipe_is_written(
         ([*PARSED, "spacy"], "train.en", "corpus/train.en: has 3 lines, and corpus/train.de 1 lines; line N"),
         ([*GIVEN, "conllu"], "test.de", "corpus/test.conllu: has 1 trees, and corpus/test.de 3 lines; line N"),
         ([*GIVEN_PTB, "mrg"], "train.de", "corpus/train.ptb: has 1 trees, and corpus/train.de 3 lines; line N"),
-        (
-            [*GIVEN[:4], "--parser", "spacy", "--model", "m"],
-            "train.conllu",
-            "has 3 lines, and corpus/train.de 1 lines; for trees give --source-format conllu in place",
-        ),
     ],
 )  # fmt: skip
 def test_files_of_different_lengths_are_refused(
@@ -454,12 +454,11 @@ def test_where_sets_are_missing_the_command_that_draws_them_is_told(
     assert main(["new", "my.yaml", *again]) == 0
 
 
-@pytest.mark.parametrize("arguments", [[*GIVEN, "conllu"], [*GIVEN[:4], "--parser", "spacy"]])
 def test_no_command_is_told_that_would_cut_a_treebank_by_lines(
-    corpus: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    corpus: Path, capsys: pytest.CaptureFixture[str]
 ):
     (corpus / "valid.conllu").unlink()
-    assert main(["new", "my.yaml", *arguments]) == 2
+    assert main(["new", "my.yaml", *GIVEN, "conllu"]) == 2
     message = capsys.readouterr().err
     assert "corpus/valid.conllu: does not exist; a study needs a valid set" in message
     assert "cut train, valid and test from your trees and their targets by hand" in message

@@ -249,6 +249,21 @@ def test_a_model_at_a_path_is_known_by_its_content(text, tmp_path, capsys):
     )
 
 
+def test_a_model_that_is_a_package_is_known_by_its_version(text, tmp_path, capsys, monkeypatch):
+    kind = fake_parser.KINDS["fake-dep"]._replace(packaged=True)
+    monkeypatch.setitem(PARSERS, "fake-dep", kind)
+    versions = {"m": "1.0"}
+    monkeypatch.setattr(
+        "treesyntax.parsers.parse_task.version", lambda name: versions.get(name, "0")
+    )
+    parse(text, tmp_path / "out")
+    parse(text, tmp_path / "out")
+    assert "is complete already" in capsys.readouterr().err
+    versions["m"] = "1.1"
+    message = refused(capsys, *arguments(text, tmp_path / "out"))
+    assert "already exists, made from other versions" in message
+
+
 def test_a_model_is_downloaded_once_and_only_on_request(text, tmp_path, monkeypatch):
     asked = []
     original = fake_parser.load

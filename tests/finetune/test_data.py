@@ -197,6 +197,54 @@ def test_trees_and_answers_may_stand_in_files_of_their_own(tmp_path: Path):
         read_examples(job("seq2seq"), source, trees, short)
 
 
+FRENCH = "Va  du coin"
+CONTRACTED = "1|Va|0 2-3|du|_ 2|de|4 3|le|4 4|coin|1"
+
+
+def conllu_of(words: str) -> str:
+    """The record of ``ID|FORM|HEAD`` with spaces between."""
+    rows = [word.split("|") for word in words.split()]
+    return "".join(f"{i}\t{form}" + "\t_" * 4 + f"\t{head}\tdep\t_\t_\n" for i, form, head in rows)
+
+
+@pytest.mark.parametrize("place", ["column", "file", "brackets"])
+def test_a_multi_word_token_is_a_word_of_its_text(tmp_path: Path, place: str):
+    """Stanza parses French ``du`` as de + le, whose text is neither."""
+    row = {"text": FRENCH} | ({"tree": conllu_of(CONTRACTED)} if place == "column" else {})
+    file, trees = write(tmp_path, "a.jsonl", json.dumps(row)), None
+    if place == "file":
+        trees = write(tmp_path, "a.conllu", f"{conllu_of(CONTRACTED)}\n")
+    elif place == "brackets":
+        trees = write(tmp_path, "a.ptb", "(S (V Va) (PP (P de) (NP (D le) (N coin))))\n")
+        write(tmp_path, "a.ptb.offsets", "0:2 3:5 3:5 6:10\n")
+    tree_format = "ptb" if place == "brackets" else "conllu"
+    (example,) = read_examples(job(tree_format=tree_format), file, trees)
+    expected = Tree.from_heads([0, 3, 1], ["Va", "du", "coin"], ["dep"] * 3)
+    if place == "brackets":
+        expected = parse_tree("(S (V Va) (PP (P du) (NP (N coin))))", "ptb")
+    assert example.inputs["tree"] == expected
+
+
+def test_words_and_tokens_that_their_words_spell_stay_as_they_are(tmp_path: Path):
+    words = write(tmp_path, "w.jsonl", json.dumps({"words": ["Va", "de", "le", "coin"]}))
+    trees = write(tmp_path, "w.conllu", f"{conllu_of(CONTRACTED)}\n")
+    (example,) = read_examples(job(tree_format="conllu"), words, trees)
+    assert len(example.inputs["tree"]) == 4
+    tokens = write(tmp_path, "v.jsonl", json.dumps({"words": ["Va", "du", "coin"]}))
+    (example,) = read_examples(job(tree_format="conllu"), tokens, trees)
+    assert len(example.inputs["tree"]) == 3
+    row = write(tmp_path, "r.jsonl", json.dumps({"tree": conllu_of(CONTRACTED)}))
+    (example,) = read_examples(job(tree_format="conllu", columns={"words": "tree"}), row)
+    assert example.inputs["words"] == ["Va", "de", "le", "coin"]
+    words = write(tmp_path, "d.jsonl", json.dumps({"text": "Va de le coin"}))
+    (example,) = read_examples(job(tree_format="conllu"), words, trees)
+    assert len(example.inputs["tree"]) == 4
+    spelt = conllu_of("1-2|don't|_ 1|do|2 2|n't|0")
+    text = write(tmp_path, "t.jsonl", json.dumps({"text": "don't", "tree": spelt}))
+    (example,) = read_examples(job(tree_format="conllu"), text)
+    assert example.inputs["tree"] == parse_tree(spelt, "conllu")
+
+
 def test_a_treebank_is_tagged_by_its_parts_of_speech(tmp_path: Path):
     rows = [["1", "the", "DET", "2"], ["2", "cat", "NOUN", "0"]]
     lines = [f"{i}\t{w}\t_\t{tag}\tX{i}\t_\t{head}\tdep\t_\t_" for i, w, tag, head in rows]
@@ -315,7 +363,7 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.tsv", "text\ttree\na b\t(S a b)\na b\t(S a)\n", "a.tsv:3: the text goes on after the last word of the tree, with 'b'"),
         ("a.jsonl", '{"text": "a", "tree": {"labels": ["S"]}}', "a.jsonl:1: has a tree that is JSON itself; write"),
         ("a.jsonl", '{"text": "a b", "tree": "(S a c)"}', "a.jsonl:1: word 2 ('c') is not at character 2 of the text"),
-        ("a.jsonl", '{"words": ["a", "b"], "tree": "(S a)"}', "a.jsonl:1: 2 words, but the tree has 1"),
+        ("a.jsonl", '{"words": ["a", "b"], "tree": "(S a)"}', "a.jsonl:1: 2 words, but the tree has 1; give the words of the tree, or parse these by treesyntax parse --pretok"),
         ("a.jsonl", '{"text": "a", "text_pair": "b", "tree_pair": "(S c)"}', "a.jsonl:1: word 1 ('c')"),
         ("a.jsonl", '{"words": ["a", "b"], "start": 1}', "has the start and end None; they must be whole numbers"),
     ],

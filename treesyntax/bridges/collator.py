@@ -15,7 +15,7 @@ from torch import Tensor
 from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees, collate
 from treesyntax.trees.alignment import Trees, align_words, check_words, token_words, trees_of
-from treesyntax.trees.formats import parse_tree
+from treesyntax.trees.formats import parse_tree, parse_tree_over
 from treesyntax.trees.tree import Tree
 
 IGNORED = -100
@@ -46,7 +46,8 @@ class TreeCollator:
 
     - ``text``, a string, or ``words``, a list of them: the words of the tree, read with a space between them;
     - ``tree``: a Tree, or a string in the format ``format``; a list of trees for a text of several
-      sentences; None for a text without a tree;
+      sentences; None for a text without a tree. A multi-word token of CoNLL-U (French ``du`` = de + le) is
+      a word of its text, or of its words if these have it;
     - ``text_pair`` or ``words_pair``, and ``tree_pair``: the same for a second sentence. A sentence of a
       pair may have no tree;
     - ``spans``: where the words stand in ``text``, if other text is around them, such as a prompt;
@@ -279,7 +280,12 @@ class TreeCollator:
                 if example.get(tree) is not None:
                     raise OptionError(f"an example has {tree}, but neither {text} nor {word}")
                 continue
-            trees.append(self._parsed(example.get(tree)))
+            value, surface = example[given[0]], None
+            if isinstance(value, str) and example.get("spans") is None:
+                surface = value
+            elif given == [word]:
+                surface = " ".join(map(str, value))
+            trees.append(self._parsed(example.get(tree), surface))
             if given == [text]:
                 texts.append(example[text])
             else:
@@ -295,14 +301,16 @@ class TreeCollator:
             raise OptionError("spans are of one text; leave them out for words and for pairs")
         return texts, words or None, trees
 
-    def _parsed(self, trees: Any) -> Trees:
-        """Trees, of which some may be strings."""
+    def _parsed(self, trees: Any, text: str | None) -> Trees:
+        """Trees, of which some may be strings, and the text in which their words are to be found, if any."""
         if isinstance(trees, str):
             if self.format is None:
                 raise OptionError(
                     "a tree is a string, but of no known format; give TreeCollator(…, format='ptb')"
                 )
-            return parse_tree(trees, self.format)
+            if text is None:
+                return parse_tree(trees, self.format)
+            return parse_tree_over(text, trees, self.format)
         if trees is None or isinstance(trees, Tree):
             return trees
         if isinstance(trees, Mapping) or not isinstance(trees, Iterable):
@@ -310,7 +318,7 @@ class TreeCollator:
                 f"a tree is a Tree, a string or a list of them, not {str(trees)[:40]!r}; give None for a text "
                 "without one, where pandas has nan"
             )
-        return trees_of([self._parsed(tree) for tree in trees])
+        return trees_of([self._parsed(tree, text) for tree in trees])
 
     def _target(self, example: Mapping[str, Any]) -> list[int]:
         """The token ids of an output text."""

@@ -249,6 +249,12 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
     files = (source, target)
     source_format = args.source_format or TEXT
+    suffix = Path(_plain_name(source)).suffix
+    if source_format == TEXT and suffix in TREE_SUFFIXES:
+        raise InputError(
+            source, None, f"would be parsed as text, and {suffix} is for trees",
+            f"give --source-format {suffix[1:]} in place of --parser and --model",
+        )  # fmt: skip
     if source_format != TEXT and (args.parser or args.model):
         raise OptionError(f"{source} has trees: leave out --parser and --model")
     sets = {
@@ -305,11 +311,7 @@ def _check_aligned(source: Path, target: Path, source_format: str) -> None:
     translations = sum(1 for _ in read_lines(target))
     if examples == translations:
         return
-    suffix = Path(_plain_name(source)).suffix
-    if unit == "lines" and suffix in TREE_SUFFIXES:
-        remedy = f"for trees give --source-format {suffix[1:]} in place of --parser and --model"
-    else:
-        remedy = f"line N of {target.name} must translate number N of {source.name}: mend them"
+    remedy = f"line N of {target.name} must translate number N of {source.name}: mend them"
     cause = f"has {examples:,} {unit}, and {target} {translations:,} lines"
     raise InputError(source, None, cause, remedy)
 
@@ -349,7 +351,7 @@ def _of_split(train: Path, split: str, files: Sequence[Path], source_format: str
             if path.is_file():
                 return path
     needed = f"a study needs a {split} set beside {train.name}"
-    if source_format != TEXT or Path(_plain_name(files[0])).suffix in TREE_SUFFIXES:
+    if source_format != TEXT:
         remedy = f"{needed}: cut train, valid and test from your trees and their targets by hand"
     else:
         source, target = (shlex.quote(str(file)) for file in files)

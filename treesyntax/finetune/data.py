@@ -22,9 +22,17 @@ from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
 from treesyntax.remarks import Remark, Remarks, at_line, remark, remarks_of
 from treesyntax.trees.alignment import check_words, trees_of, without_words, word_spans
 from treesyntax.trees.controls import control_tree
-from treesyntax.trees.formats import conllu, get_format, parse_record, parse_tree, read_trees
+from treesyntax.trees.formats import (
+    conllu,
+    get_format,
+    parse_record,
+    parse_tree,
+    parse_tree_over,
+)
 from treesyntax.trees.formats.moses import check_characters, check_line, check_tool_words
+from treesyntax.trees.formats.offsets import offsets_path, read_offsets
 from treesyntax.trees.labels import WORD, node_labels
+from treesyntax.trees.merging import merge_words, units
 from treesyntax.trees.tree import Tree
 
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel")
@@ -131,7 +139,7 @@ def _read(
     if not rows:
         raise InputError(path, None, "is empty", "give one example a line")
     with remarks_of(trees or file) as remarks:
-        given = [] if trees is None else list(islice(read_trees(trees, _format(job)), most))
+        given = [] if trees is None else list(islice(_read_given(trees, _format(job)), most))
     remarks.records = len(given)
     if trees is not None and len(given) != len(rows):
         cause = f"has {len(given)} trees, but {path} has {len(rows)} examples"
@@ -153,6 +161,43 @@ def _read(
     if job.task == CLASSES:
         _remark_classes(examples)
     return examples, remarks
+
+
+class _Given(NamedTuple):
+    """A tree of a file of its own.
+
+    Attributes:
+        tree: over its words.
+        record: its text in CoNLL-U, if it has multi-word tokens.
+        spans: those of its words in the line that was parsed, for brackets of a parser, if some are equal.
+    """
+
+    tree: Tree
+    record: str = ""
+    spans: Sequence[tuple[int, int]] = ()
+
+    def over(self, text: str) -> Tree:
+        """The tree over the words of its text, in which a multi-word token (French ``du`` = de + le) is one."""
+        if self.record:
+            return conllu.over_text(self.tree, self.record, text)
+        if len(self.spans) != len(words_of(self.tree)):
+            return self.tree
+        groups, line = units(self.spans), " ".join(text.split())
+        forms = [line[slice(*self.spans[first])] for first, _ in groups]
+        return merge_words(self.tree, groups, forms)
+
+
+def _read_given(path: str | Path, format_name: str) -> Iterator[_Given]:
+    """The trees of a file, with what says where their words are in a text."""
+    tree_format, path = get_format(format_name), Path(path)
+    with_spans = format_name == "ptb" and offsets_path(path).is_file()
+    spans = read_offsets(path, format_name) if with_spans else iter(())
+    for record in tree_format.records(path):
+        tree = parse_record(tree_format, path, record)
+        tokens = format_name == "conllu" and conllu.has_tokens(record.text)
+        of_words = next(spans, ())
+        shared = len(set(of_words)) < len(of_words)
+        yield _Given(tree, record.text if tokens else "", of_words if shared else ())
 
 
 def _remark_classes(examples: Sequence[Example]) -> None:
@@ -284,7 +329,7 @@ def _of_treebank(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield record.line, row
 
 
-def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> Example:
+def _example(job: Job, line: int, row: Mapping[str, Any], given: _Given | None) -> Example:
     for name, column in job.columns.items():
         if column not in row:
             raise OptionError(f"has no column {column!r} ({name}); it has {', '.join(row)}")
@@ -307,11 +352,16 @@ def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> 
         elif isinstance(value, str) and value.strip().lower() in _NOTHING:
             remark(NO_TEXT)
         if not isinstance(values.get("tree"), Tree):  # whose words were checked as it was read
-            text = value if isinstance(value, str) else " ".join(value)
-            check_tool_words(text)
-            check_characters(text)
-    inputs["tree"] = _tree(job, values, inputs) if tree is None else tree
-    if columns["words"] == columns["tree"]:
+            spelling = value if isinstance(value, str) else " ".join(value)
+            check_tool_words(spelling)
+            check_characters(spelling)
+    words_of_tree = columns["words"] == columns["tree"]
+    surface = None if words_of_tree else _spelling(inputs)
+    if given is None:
+        inputs["tree"] = _tree(job, values, inputs, surface)
+    else:
+        inputs["tree"] = given.tree if surface is None else given.over(surface)
+    if words_of_tree:
         inputs["words"] = words_of(inputs["tree"])
         if not inputs["words"]:
             raise OptionError(f"has no tree in {columns['tree']!r}, whose words are to be taken")
@@ -327,12 +377,17 @@ def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> 
             )
         inputs["words_pair"] = inputs["words"][first:last]
     if "tree_pair" in values:
-        inputs["tree_pair"] = _trees(job, values["tree_pair"])
+        inputs["tree_pair"] = _trees(job, values["tree_pair"], _spelling(inputs, "_pair"))
     for end in ("", "_pair"):  # before anything is trained, also of the test set
         _check_fit(inputs.get(f"text{end}"), inputs.get(f"words{end}"), inputs.get(f"tree{end}"))
     if job.control:
         inputs = controlled(inputs, job.control, job.control_seed)
     return Example(inputs, _answer(job, values.get(NEEDS[job.task]), inputs), line)
+
+
+def _spelling(inputs: Mapping[str, Any], end: str = "") -> str:
+    """The text of an example, or its words as one."""
+    return str(inputs.get(f"text{end}") or " ".join(inputs.get(f"words{end}", ())))
 
 
 def _check_fit(text: str | None, words: list[str] | None, trees: Any) -> None:
@@ -345,7 +400,7 @@ def _check_fit(text: str | None, words: list[str] | None, trees: Any) -> None:
         word_spans(text, words_of(trees))
 
 
-def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
+def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any], text: str | None) -> Any:
     """The tree of the columns of an example, a list of those of its sentences, or None."""
     given = [name for name in ("heads", "tree") if name in values]
     if len(given) > 1:
@@ -353,7 +408,7 @@ def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any
         if len(given) != 1:
             raise OptionError("has heads and a tree; choose by --columns heads=NAME or tree=NAME")
     if given != ["heads"]:
-        return _trees(job, values.get("tree"))
+        return _trees(job, values.get("tree"), text)
     words = inputs.get("words") or inputs.get("text", "").split()
     heads = [_whole("heads", head) for head in _list("heads", values["heads"])]
     return Tree.from_heads(heads, words, _list("relations", values.get("relations", [])))
@@ -439,16 +494,20 @@ def _is_nested(value: Any) -> bool:
     return isinstance(label, str) and re.match(r'\s*[\[{"0-9-]', label) is None
 
 
-def _trees(job: Job, value: Any) -> Any:
-    """A tree, a list of those of several sentences, or None."""
+def _trees(job: Job, value: Any, text: str | None) -> Any:
+    """A tree, a list of those of several sentences, or None; over the words of a text, if there is one."""
     if value is None or isinstance(value, Tree):
         return value
     if isinstance(value, dict) or (job.tree_format == "jsonl" and _is_nested(value)):
         raise OptionError("has a tree that is JSON itself; write the tree as a string of JSON")
     if isinstance(value, list):
-        return trees_of([_trees(job, item) for item in value])
-    text = _text("tree", value)
-    return parse_tree(text, _format(job)) if text.strip() else None
+        return trees_of([_trees(job, item, text) for item in value])
+    record = _text("tree", value)
+    if not record.strip():
+        return None
+    if text is None:
+        return parse_tree(record, _format(job))
+    return parse_tree_over(text, record, _format(job))
 
 
 def _answer(job: Job, value: Any, inputs: Mapping[str, Any]) -> Any:

@@ -21,12 +21,14 @@ class Kind(NamedTuple):
         annotation: ``depparse`` or ``constituency``.
         packages: those that it needs and that its trees depend on.
         model: what ``--model`` may be, for the help text.
+        packaged: whether a model by name is a package, which is upgraded apart from the others.
     """
 
     module: str
     annotation: str
     packages: tuple[str, ...]
     model: str
+    packaged: bool = False
 
     @property
     def notation(self) -> str:
@@ -54,6 +56,7 @@ PARSERS: dict[str, Kind] = {
         "depparse",
         ("spacy",),
         "a folder or name such as en_core_web_sm",
+        packaged=True,
     ),
 }
 

@@ -102,6 +102,7 @@ def parse_file(
         # Once, before several processes would do it at the same time.
         load_parser(task.config)
         task = task._replace(config=task.config._replace(download=False))
+        identity = task_identity(task)  # with the version of a model that was not there
     with shards.opened(identity, overwrite):
         remarks = remarks_of_text(task.source)
         cases = _parse_rest(task, shards, identity["lines"], execution, strict)

@@ -44,8 +44,9 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
     if not task.source.is_file():
         cause = "is not a regular file" if task.source.exists() else "does not exist"
         raise InputError(task.source, None, cause, "give a text file, one sentence a line")
-    config = task.config
+    config, kind = task.config, get_kind(task.config.parser)
     path = model_path(config)
+    model_package = (config.model,) if kind.packaged and path is None else ()
     return {
         "input": sha256_of(task.source),
         "lines": sum(1 for _ in read_lines(task.source)),
@@ -56,7 +57,7 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
         "max_words": task.max_words,
         "shard_lines": task.shard_lines,
         "device": "gpu" if config.gpu else "cpu",
-        "versions": _versions(get_kind(config.parser).packages),
+        "versions": _versions((*kind.packages, *model_package)),
     }
 
 

@@ -101,7 +101,8 @@ def check_words(words: Sequence[str], trees: Trees) -> None:
     known = [tree.labels[node] for tree in trees_of(trees) for node in tree.word_nodes()]
     if len(known) != len(words):
         raise TreeError(
-            f"{len(words)} words, but the tree has {len(known)}", "give the words of the tree"
+            f"{len(words)} words, but the tree has {len(known)}",
+            "give the words of the tree, or parse these by treesyntax parse --pretokenized",
         )
     for number, (word, label) in enumerate(zip(words, known, strict=True), start=1):
         if word != label and not spellings(label).fullmatch(word):

@@ -20,6 +20,19 @@ from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 NO_GROUP = -1
 
 
+def units(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The words of each multi-word token and each other word, as ``first`` to before ``end``."""
+    unit_words: list[tuple[int, int]] = []
+    last = None
+    for word, span in enumerate(spans):
+        if span == last:
+            unit_words[-1] = (unit_words[-1][0], word + 1)
+        else:
+            unit_words.append((word, word + 1))
+        last = span
+    return unit_words
+
+
 def merge_words(tree: Tree, groups: Sequence[tuple[int, int]], forms: Sequence[str]) -> Tree:
     """The tree whose words are the groups.
 

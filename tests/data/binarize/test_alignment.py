@@ -14,7 +14,6 @@ from treesyntax.data.binarize.alignment import (
     group_units,
     segments,
     stretches_outside,
-    units,
 )
 from treesyntax.data.binarize.spelling import raw_spans, subword_spans, text_of
 from treesyntax.data.sentencepiece import Segmenter, standard_normalised, train_model
@@ -30,6 +29,7 @@ from treesyntax.trees.formats.offsets import (
     first_misspelt,
     line_spans,
 )
+from treesyntax.trees.merging import units
 
 # --- groups --------------------------------------------------------------------------------
 
@@ -275,7 +275,15 @@ def test_spans_in_misc_come_first():
     plain = conllu_record("1|a.|a=1|start_char=0|end_char=2", "2|b.|start_char=3|end_char=5|b=2")
     assert conllu_spans(plain, "a. b.") == [(0, 2), (3, 5)]
     with pytest.raises(RecordError, match="the word has no start_char"):
-        conllu_spans(conllu_record("1|a|start_char=0|end_char=1", "2|b"), "a b")
+        conllu_spans(conllu_record("1|a|start_char=0|end_char=1", "2|b"), "a c")
+
+
+def test_where_a_word_lacks_its_span_words_are_sought_one_after_another():
+    """Versions of stanza give none to a multi-word token of a single word."""
+    record = conllu_record(
+        '1|It"s|', "2|an|start_char=25|end_char=27", "3|a.|start_char=28|end_char=30"
+    )
+    assert conllu_spans(record, 'It"s an a.') == [(0, 4), (5, 7), (8, 10)]
 
 
 def test_offsets_that_count_in_a_document_are_those_of_the_line():

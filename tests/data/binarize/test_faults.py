@@ -29,7 +29,7 @@ FAULTS = {
     "the ID is '3', not 2": (2, word(1, "a", 0), word(3, "b", 1)),
     "9 tab-separated columns instead of 10": (2, word(1, "a", 0), word(2, "b", 1)[:-2]),
     "the word has no start_char and end_char": (
-        2, word(1, "a", 0, "start_char=0|end_char=1"), word(2, "b", 1)
+        2, word(1, "a", 0, "start_char=0|end_char=1"), word(2, "x", 1)
     ),
     "not after character 0 in a text of 3": (0, word(1, "a", 0, "start_char=2|end_char=9")),
     "begins or ends with a space": (0, word(1, "a", 0, "start_char=0|end_char=2")),
@@ -55,3 +55,17 @@ def test_a_given_text_that_differs_is_told():
     lines = ["a b"] * 12 + ["a  b"] + ["a b"] * 7
     with pytest.raises(InputError, match="x:49: the tree is that of 'a b', but the text is 'a  b'"):
         encode_batch(ENCODING, batch._replace(text=lines))
+
+
+@pytest.mark.parametrize(
+    ("comment", "text", "shown"),
+    [
+        ("a " * 60 + "b .", "a " * 60 + "c .", "…'" + "a " * 10 + "b .', but the text is …'" + "a " * 10 + "c .'"),
+        ("é", "e\u0301", "'é', but the text is 'e\u0301' in other Unicode characters (NFC and NFD): normalize both"),
+    ],
+)  # fmt: skip
+def test_texts_that_look_alike_at_first_are_shown_where_they_differ(comment, text, shown):
+    records = Records([1], [f"# text = {comment}\n" + word(1, "a", 0)])
+    with pytest.raises(InputError) as error:
+        encode_batch(ENCODING, Batch(Path("x"), records, text=[text]))
+    assert f"x:1: the tree is that of {shown}; give the very text" in str(error.value)

@@ -8,8 +8,14 @@ import pytest
 from support.binarize_helpers import binarize, write
 
 from treesyntax.__main__ import main
+from treesyntax.data.binarize.batch import Batch
+from treesyntax.data.binarize.encode import encode_batch
+from treesyntax.data.binarize.records import Records
+from treesyntax.data.encoding import Encoding
 from treesyntax.remarks import remarks_of
-from treesyntax.trees.formats.moses import check_characters
+from treesyntax.trees.formats.moses import COLUMNS, TREES, check_characters
+
+ENCODING = Encoding("ptb", "words", "copy", "sentencepiece", units="token")
 
 
 def test_inspect_draws_tokens_and_trees(files, capsys):
@@ -188,6 +194,30 @@ def test_columns_that_are_read_as_text_are_told(tmp_path, capsys):
     )
 
 
+TREE = "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"
+
+
+def test_trees_that_are_read_as_text_are_told(tmp_path, capsys):
+    lines = [
+        "( see ( b ) )", TREE, f"( {TREE} )", "(a (b) (c) d)", "(3 (2 It) (4 (4 is) (2 good)))", f"{TREE} .",
+        "((((  ))))", "( and ( flight $0 ) )", "(see (figure 2) below)",
+    ]  # fmt: skip
+    text = write(tmp_path / "t.en", lines)
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark == (
+        f"{text}:2: 3 of 9 lines hold trees in brackets; they are read as text: name their format, such as ptb, or "
+        "take the words out of them"
+    )
+    assert len(inspect(capsys, write(text, lines[1:3]), "--format", "ptb")) > 1
+
+
+def test_a_line_that_is_parsed_as_it_is_translated_is_looked_at_as_well(tmp_path):
+    for line, remark in ((TREE, TREES), ("1\tJa" + "\t_" * 8, COLUMNS)):
+        parsed = Batch(tmp_path, Records([7], ["(S (N a))"]), text=[line], spans=[[(0, len(line))]])
+        found = encode_batch(ENCODING, parsed).remarks.findings
+        assert found[remark].first == 7
+
+
 def test_characters_that_nobody_sees_are_told(tmp_path, capsys):
     """``cat`` of files with byte order marks leaves them inside; the first word of a line is another one then."""
     text = write(
@@ -197,6 +227,24 @@ def test_characters_that_nobody_sees_are_told(tmp_path, capsys):
     assert remark.startswith(
         f"{text}:2: 2 of 4 lines hold invisible characters (soft hyphens, zero-width spaces, byte order marks, marks "
         "of direction), 4 in all; words with them are other words"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("conllu", "# sent_id = 1\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n"),
+        ("ptb", "(S a)"),
+        ("jsonl", '["S", "a"]'),
+    ],
+)
+def test_a_byte_order_mark_that_makes_a_record_malformed_is_named(tmp_path, capsys, name, record):
+    file = write(tmp_path / "t", [record, f"\ufeff{record}"])
+    line = 2 + record.count("\n")
+    assert main(["inspect", str(file), "--format", name]) == 2
+    assert capsys.readouterr().err == (
+        f"treesyntax inspect: {file}:{line}: begins with a byte order mark, as where files were put one behind "
+        "another; take it out: sed 's/^\\xEF\\xBB\\xBF//'\n"
     )
 
 

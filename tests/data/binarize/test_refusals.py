@@ -15,6 +15,7 @@ from support.binarize_helpers import (
     binarize,
     folder_bytes,
     refused,
+    row,
     write,
 )
 
@@ -87,6 +88,32 @@ def test_pieces_of_other_words_are_refused_with_their_line(files, capsys):
         f"{pieces}:2: the subwords make 3 words, but the tree at {files['ptb']}:2 has 4" in message
     )
     assert "--subwords-style" in message
+
+
+def test_parallel_treebanks_in_another_order_are_refused(files, capsys):
+    """UD_Spanish-PUD had two sentences swapped; both files were as long as each other."""
+    trees = {name: files["bad"].with_name(f"t.{name}") for name in ("en", "sv")}
+    options = ("--train", *trees.values(), "--source-format", "conllu", "--target-format", "conllu")
+
+    def write_named(language: str, names: str) -> None:
+        lines = [
+            line for name in names.split() for line in (f"# sent_id = {name}", row(1, "a", 0), "")
+        ]
+        write(trees[language], lines)
+
+    write_named("en", "n01/en n02/en n03/en n04/en")
+    write_named("sv", "n01/sv n03/sv n02/sv n04/sv")
+    message = refused(files, capsys, *options)
+    assert (
+        f"{trees['en']}:4: sentence 2 is named 'n02', which in {trees['sv']} is sentence 3; put"
+        in message
+    )
+    for names in ("n01 n02 x n04", "1 3 2 4", "m1 m2 m3 m4"):
+        write_named("sv", names)
+        binarize(files, *options, "--overwrite")
+    write_named("en", "4 3 2 1")
+    write_named("sv", "1 2 3 4")
+    binarize(files, *options, "--overwrite")
 
 
 def test_unreadable_files_are_refused(files, capsys, tmp_path):

@@ -61,6 +61,27 @@ def test_given_pieces_are_attached(files, style, pieces):
     assert store[0].token_nodes.tolist() == [3, 5, 6, 9, 10]
 
 
+@pytest.mark.parametrize(
+    ("style", "pieces"),
+    [("sentencepiece", "▁a ▁10 ▁0 00 ▁b c ▁d"), ("subword-nmt", "a 10 0@@ 00 b@@ c d")],
+)
+@pytest.mark.parametrize("word", ["10 000", "10\u00a0000"])
+def test_a_word_with_spaces_has_all_subwords_of_its_parts(files, style, pieces, word):
+    """To subword models French ``10 000`` is two words, to Universal Dependencies it is a single one."""
+    heads = (("a", 0), (word, 1), (" ", 1), ("bc", 2), ("d", 2))
+    rows = [
+        f"{i}\t{form}" + "\t_" * 4 + f"\t{head}\tx\t_\t_" for i, (form, head) in enumerate(heads, 1)
+    ]
+    trees = write(files["bad"], [*rows, ""])
+    segmented, text = files["bad"].with_name("pieces"), files["bad"].with_name("t.sv")
+    dest = binarize(
+        files, "--train", trees, write(text, ["x"]), "--source-format", "conllu", "--source-subwords",
+        write(segmented, [pieces]), "--subwords-style", style, "--subword-policy", "copy",
+    )  # fmt: skip
+    assert read(dest, "train", "en") == [pieces.split()]
+    assert TreeStore(dest / "train.en-sv.en.tree")[0].token_nodes.tolist() == [0, 1, 1, 1, 2, 2, 3]
+
+
 def test_given_pieces_of_another_line_are_refused(files, capsys):
     pieces = ["▁dogs ▁s l ▁eep", "▁dogs ▁bark ▁at ▁cat s", "", "▁(", "▁t h e ▁dog ▁s"]
     segmented = write(files["bad"], pieces * 4)

@@ -57,6 +57,20 @@ def test_the_tree_of_a_line_may_have_the_end_of_the_line(text, name):
         parse_tree(f"{text}\n\n", name)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("# text = it\n1\tit\t_\t_\t_\t_\t0\troot\t_\t_\n\n", "conllu"),
+        ("(S\n  (X it))\n", "mrg"),
+        ("(S (X it))\n", "ptb"),
+        ('["S", "it"]\n', "jsonl"),
+    ],
+)
+def test_a_string_may_have_the_line_ends_and_the_mark_of_windows(text, name):
+    """As a file that Python read with ``newline=""`` has, or a string of JSON."""
+    assert parse_tree("\ufeff" + text.replace("\n", "\r\n"), name) == parse_tree(text, name)
+
+
 @pytest.mark.parametrize("entry", [*LINE_FORMATS, MRG, CONLLU], ids=lambda entry: entry.name)
 @settings(deadline=None, max_examples=20)
 @given(data=st.data())

@@ -52,19 +52,6 @@ def stretches_outside(text: str, spans: Sequence[Span]) -> int:
     return sum(end < start and not text[end:start].isspace() for end, start in gaps)
 
 
-def units(spans: Sequence[Span]) -> list[Span]:
-    """The words of each multi-word token and each other word, as ``first`` to before ``end``."""
-    unit_words: list[Span] = []
-    last = None
-    for word, span in enumerate(spans):
-        if span == last:
-            unit_words[-1] = (unit_words[-1][0], word + 1)
-        else:
-            unit_words.append((word, word + 1))
-        last = span
-    return unit_words
-
-
 def segments(text: str, spans: Sequence[Span]) -> list[str]:
     """The text cut behind every span but the last: all of it, each part ends with one span."""
     ends = [0, *[end for _, end in spans]]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import count
+from itertools import chain, count, islice
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,9 @@ from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
-from treesyntax.trees.formats.moses import check_markup, check_subwords
+from treesyntax.trees.formats.moses import check_line, check_markup, check_subwords, check_trees
 from treesyntax.trees.formats.offsets import (
+    OTHER_FORM,
     conllu_comment,
     conllu_spans,
     first_misspelt,
@@ -40,6 +42,9 @@ from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN, SHUFFLED
 from treesyntax.trees.subwords import Segmented, attach, linearize
 from treesyntax.trees.tree import Tree
+
+SHOWN = 40
+"""Characters of a text in a message."""
 
 
 def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
@@ -68,6 +73,9 @@ def _encode_trees(encoding: Encoding, batch: Batch, remarks: Remarks) -> Encoded
     branches: list[NDArray[np.int32]] = []
     for index, record in enumerate(map(Record, *batch.records)):
         tree = parse_record(tree_format, batch.path, record)
+        if batch.spans is not None and batch.text is not None:  # nobody has looked at the line
+            check_line(batch.text[index])
+            check_trees(batch.text[index])
         try:
             segmented = _segment(tree, encoding, batch, index)
             tokens, nodes = linearize(segmented, linearization)
@@ -167,25 +175,43 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmen
         split = [word.split() for word in words]
         plain = all(len(tokens) == 1 for tokens in split)
         return Segmented(tree, nodes, split) if plain else attach(tree, split, encoding.policy)
-    line = batch.subwords.record(index)
-    subwords = by_word(line.text.split(), encoding.subwords_style)
+    return attach(tree, _given_subwords(words, encoding, batch, index), encoding.policy)
+
+
+def _given_subwords(
+    words: list[str], encoding: Encoding, batch: Batch, index: int
+) -> list[list[str]]:
+    """The subwords of each word of a tree, in a line that was segmented elsewhere."""
+    assert batch.subwords is not None
+    line, style = batch.subwords.record(index), encoding.subwords_style
+    subwords = by_word(line.text.split(), style)
+    # To whoever segmented them, words with spaces (10 000) were several words.
+    split = [word.split() for word in words]
+    spaced = any(len(fragments) != 1 for fragments in split) and len(subwords) == sum(
+        map(len, split)
+    )
+    if spaced:
+        words = [fragment for fragments in split for fragment in fragments]
     at_tree = f"the tree at {batch.path}:{batch.records.lines[index]} has"
     cause = ""
     if len(subwords) != len(words):
         cause = f"the subwords make {len(subwords)} words, but {at_tree} {len(words)}"
     else:
-        spelled = [text_of(word, encoding.subwords_style) for word in subwords]
+        spelled = [text_of(word, style) for word in subwords]
         number = first_misspelt(words, spelled, MISSPELT)
         if number is not None:
             cause = f"the subwords spell {spelled[number][:40]!r} where {at_tree} {words[number][:40]!r}"
     if cause:
         raise InputError(
-            batch.subwords_path,
+            batch.subwords_path or batch.path,
             line.line,
             cause,
             "segment the very words of the trees and choose the right --subwords-style",
         )
-    return attach(tree, subwords, encoding.policy)
+    if not spaced:
+        return subwords
+    rest = iter(subwords)
+    return [list(chain.from_iterable(islice(rest, len(fragments)))) for fragments in split]
 
 
 def _by_spans(
@@ -224,10 +250,20 @@ def raw_text(batch: Batch, index: int) -> str:
         raise InputError(
             batch.path,
             record.line,
-            f"the tree is that of {comment[:40]!r}, but the text is {text[:40]!r}",
+            _difference(comment, text),
             "give the very text of the trees, line by line",
         )
     return text
+
+
+def _difference(comment: str, text: str) -> str:
+    """What is wrong with a text that is not the one of its tree, shown where they differ."""
+    pairs = enumerate(zip(comment, text, strict=False))
+    equal = next((at for at, pair in pairs if pair[0] != pair[1]), min(len(comment), len(text)))
+    begin = equal - SHOWN // 2 if equal >= SHOWN else 0
+    of_tree, given = (f"{'…' * (begin > 0)}{x[begin:][:SHOWN]!r}" for x in (comment, text))
+    alike = normalize("NFC", comment) == normalize("NFC", text)
+    return f"the tree is that of {of_tree}, but the text is {given}{OTHER_FORM * alike}"
 
 
 def _spans(batch: Batch, index: int, text: str) -> Sequence[Span]:

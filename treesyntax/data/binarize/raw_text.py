@@ -12,14 +12,13 @@ from treesyntax.data.binarize.alignment import (
     group_units,
     segments,
     stretches_outside,
-    units,
 )
 from treesyntax.data.binarize.spelling import raw_spans, subword_spans
 from treesyntax.data.sentencepiece import Segmenter, standard_normalised
 from treesyntax.errors import TreeError
 from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.offsets import check_spelling
-from treesyntax.trees.merging import merge_words
+from treesyntax.trees.merging import merge_words, units
 from treesyntax.trees.tree import Tree
 
 OUTSIDE = Remark(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -14,14 +15,15 @@ from typing import NamedTuple, TypeVar
 from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.records import Records, count_of, records_of
-from treesyntax.data.encoding import TEXT, Encoding
+from treesyntax.data.encoding import CONLLU, TEXT, Encoding
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.jobs import begin_worker
-from treesyntax.trees.formats import get_format, parse_record
+from treesyntax.trees.formats import conllu, get_format, parse_record
 
 TITLES = {"conllu": "CoNLL-U", "ptb": "one tree in Penn brackets a line", "jsonl": "JSON lines"}
 MOST_CHECKED = 100_000
 """Trees of a file that are read to find why it has another number of sentences than the file beside it."""
+_SENT_ID = re.compile(r"^# ?sent_id ?= ?(\S+)", re.MULTILINE)
 BATCH_SENTENCES = 2000
 # Batches on their way for each other worker: enough to keep it busy while this process has one.
 BATCHES_AHEAD = 2
@@ -69,7 +71,36 @@ def _survey_split(options: BinarizeOptions, split: str) -> int:
             )
     if not expected:
         raise InputError(first, None, "has no sentences", "leave the split out")
+    if all(side.encoding.format_name == CONLLU for side in options.sides):
+        _check_order(*(side.files[split] for side in options.sides))
     return expected
+
+
+def _check_order(source: Path, target: Path) -> None:
+    """Refuse treebanks of which a sentence has its translation elsewhere, by the names of both.
+
+    Parallel treebanks give both one ``sent_id``, which may end in ``/LANGUAGE``. Numbers are no names: tools count
+    sentences anew.
+    """
+    names = [
+        [(record.line, _name_of(record.text)) for record in conllu.records(path)]
+        for path in (source, target)
+    ]
+    numbers: dict[str, list[int]] = {}
+    for number, (_, name) in enumerate(names[1], start=1):
+        numbers.setdefault(name, []).append(number)
+    for number, (line, name) in enumerate(names[0], start=1):
+        elsewhere = numbers.get(name, []) if name else []
+        if elsewhere and number not in elsewhere:
+            cause = f"sentence {number} is named {name[:40]!r}, which in {target} is sentence {elsewhere[0]}"
+            remedy = "put both into the same order, or take the comments sent_id out if they name no pairs"
+            raise InputError(source, line, cause, remedy)
+
+
+def _name_of(record: str) -> str:
+    match = _SENT_ID.search(record)
+    name = match[1].partition("/")[0] if match else ""
+    return "" if name.isdecimal() else name
 
 
 def _check_format(side: SideOptions, split: str) -> None:

@@ -76,13 +76,28 @@ def get_format(name: str) -> Format:
 def parse_tree(text: str, format_name: str) -> Tree:
     """Read the tree of one record, such as ``(S (NP she) (VP sleeps))`` in the format ``ptb``.
 
-    A line of a file may have its end.
+    A line of a file may have its end, and lines may end as on Windows; a byte order mark before them is no part.
 
     Raises:
         TreeError: if the text is malformed.
         OptionError: if there is no such format.
     """
-    return get_format(format_name).parse(text.removesuffix("\n"))
+    return get_format(format_name).parse(_as_in_file(text))
+
+
+def _as_in_file(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n")
+
+
+def parse_tree_over(text: str, record: str, format_name: str) -> Tree:
+    """Read the tree of one record as `parse_tree`, over the words that a text has.
+
+    These are the words of the tree but for multi-word tokens of CoNLL-U, see `conllu.over_text`.
+    """
+    tree = parse_tree(record, format_name)
+    if format_name != conllu.CONLLU.name:
+        return tree
+    return conllu.over_text(tree, _as_in_file(record), text)
 
 
 def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:

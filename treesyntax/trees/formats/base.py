@@ -141,7 +141,12 @@ def parse_record(tree_format: Format, path: str | Path, record: Record) -> Tree:
         tree = tree_format.parse(record.text)
     except TreeError as error:
         line = record.line + (error.offset if isinstance(error, RecordError) else 0)
-        raise InputError(path, line, error.cause, error.remedy) from None
+        cause, remedy = error.cause, error.remedy
+        if mark := re.search("^\ufeff", record.text, re.MULTILINE):
+            line = record.line + record.text.count("\n", 0, mark.start())
+            cause = "begins with a byte order mark, as where files were put one behind another"
+            remedy = r"take it out: sed 's/^\xEF\xBB\xBF//'"
+        raise InputError(path, line, cause, remedy) from None
     check_characters("\n".join(tree.labels))
     return tree
 

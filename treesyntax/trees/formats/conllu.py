@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 from treesyntax.errors import TreeError
@@ -18,10 +19,13 @@ from treesyntax.files import read_lines
 from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import Format, Record, RecordError, exact
 from treesyntax.trees.formats.moses import check_escapes, check_penn
+from treesyntax.trees.merging import merge_words
 from treesyntax.trees.tree import Tree
 
 _COLUMNS = 10
 ID, FORM, HEAD, DEPREL, MISC = 0, 1, 6, 7, 9
+_RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
+_TOKENS = re.compile(rf"^{_RANGE.pattern}\t", re.MULTILINE)
 _NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
@@ -65,6 +69,49 @@ def records(path: Path) -> Iterator[Record]:
 def rows(text: str) -> list[list[str]]:
     """The columns of every line of a record; an empty list for a comment."""
     return [line.split("\t") if line and line[0] != "#" else [] for line in text.split("\n")]
+
+
+def words_and_tokens(rows: list[list[str]]) -> Iterator[tuple[int, list[str], list[str] | None]]:
+    """The offset and columns of every word, and those of the multi-word token it belongs to."""
+    token, until, word = None, 0, 0
+    for offset, row in enumerate(rows):
+        if len(row) < 2 or "." in row[0]:
+            continue
+        if "-" in row[0]:
+            last = _RANGE.fullmatch(row[0])  # others are refused where the tree is read
+            token, until = row, int(last[1]) if last else 0
+            continue
+        word += 1
+        yield offset, row, token if word <= until else None
+
+
+def has_tokens(text: str) -> bool:
+    """Whether a record has multi-word tokens."""
+    return _TOKENS.search(text) is not None
+
+
+def over_text(tree: Tree, record: str, text: str) -> Tree:
+    """The tree of a record over the words of its text, in which a multi-word token is one.
+
+    French ``du`` (de + le) has the place of ``de`` and ``le``; ``don't`` stays do + n't, which spell it, and so
+    do the words of a text that has them in place of their token.
+    """
+    words_alone = "".join(tree.labels[node] for node in tree.word_nodes())
+    if not has_tokens(record) or "".join(words_alone.split()) in "".join(text.split()):
+        return tree
+    groups: list[tuple[int, int]] = []
+    forms: list[str] = []
+    members = [(token or row, row[FORM]) for _, row, token in words_and_tokens(rows(record))]
+    for _, run in groupby(enumerate(members), key=lambda member: id(member[1][0])):
+        numbers, words = zip(*((number, form) for number, (_, form) in run), strict=True)
+        token = members[numbers[0]][0][FORM]
+        if "".join(words) == token:
+            groups += [(number, number + 1) for number in numbers]
+            forms += words
+        else:
+            groups.append((numbers[0], numbers[-1] + 1))
+            forms.append(token)
+    return merge_words(tree, groups, forms)
 
 
 def is_first_word(line: str) -> bool:

@@ -25,6 +25,12 @@ MARKUP = Remark(
     "they are read as words: take the sentences out of the file, and leave the other lines out on both sides",
     ("begin with", "begins with"),
 )
+_BRACKETED = re.compile(r"(?=.*[^\s()]\))\s*(?:\([^\s()]*(?:\s+|(?=\())|[^\s()]+\)\s*|\)\s*)+")
+"""Brackets with their label behind them, and each word before the end of one."""
+TREES = Remark(
+    "trees in brackets",
+    "they are read as text: name their format, such as ptb, or take the words out of them",
+)
 _TABS = 9
 COLUMNS = Remark(
     "ten columns, as CoNLL-U has",
@@ -72,10 +78,19 @@ def check_raw(text: str) -> None:
 
 
 def check_tool_words(text: str) -> None:
-    """Remark on words that another tool or a treebank spells otherwise than text."""
+    """Remark on trees in place of text, and on words that another tool or a treebank spells otherwise."""
+    check_trees(text)
     check_escapes(text)
     check_subwords(text)
     check_penn(text.split())
+
+
+def check_trees(text: str) -> None:
+    """Remark on a line that is a tree in brackets over two words or more."""
+    if text.lstrip()[:1] != "(" or text.count("(") <= 2 or text.count("(") != text.count(")"):
+        return
+    if _BRACKETED.fullmatch(text):
+        remark(TREES)
 
 
 def check_penn(words: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -45,7 +46,6 @@ _APART = re.compile(
     r"(?=(?:.*\|)?start_char=([0-9]{1,9})(?:\||$))(?=(?:.*\|)?end_char=([0-9]{1,9})(?:\||$))"
 )
 _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
-_RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 
 
 def offsets_path(path: Path) -> Path:
@@ -108,12 +108,18 @@ def conllu_spans(text: str, line: str) -> list[Span]:
     """The span of every word of a CoNLL-U record in its raw line.
 
     Raises:
-        RecordError: if some words have spans in MISC and others do not, there are none and
-            the line is not the words one after another, or the spans are those of another text.
+        RecordError: if a word has no span in MISC and the line is not the words one after another, or the
+            spans are those of another text.
     """
     if _START not in text:
         return _spans_of_forms(text, line)
-    spans, forms = _spans_and_forms(text)
+    try:
+        spans, forms = _spans_and_forms(text)
+    except RecordError:
+        # Some versions of stanza give none to a multi-word token of a single word.
+        with suppress(RecordError):
+            return _spans_of_forms(text, line)
+        raise
     spelt = _spelt(spans, forms, line)
     if spelt == len(spans):
         return spans
@@ -221,7 +227,7 @@ def _spans_and_forms(text: str) -> tuple[list[Span], list[str]]:
         if len(spans) == len(columns[conllu.MISC]):
             return spans, columns[conllu.FORM]
     spans, forms = [], []
-    for offset, row, token in _words_and_tokens(conllu.rows(text)):
+    for offset, row, token in conllu.words_and_tokens(conllu.rows(text)):
         if span := _span_in(row[-1]):
             forms.append(row[conllu.FORM])
         elif token and (span := _span_in(token[-1])):
@@ -246,7 +252,7 @@ def _span_in(misc: str) -> Span | None:
 def _spans_of_forms(text: str, line: str) -> list[Span]:
     spans: list[Span] = []
     position, last = 0, None
-    for offset, row, token in _words_and_tokens(conllu.rows(text)):
+    for offset, row, token in conllu.words_and_tokens(conllu.rows(text)):
         if token and token is last:
             spans.append(spans[-1])
             continue
@@ -265,17 +271,3 @@ def _spans_of_forms(text: str, line: str) -> list[Span]:
             "give the very text of the trees, or parse it with treesyntax parse",
         )
     return spans
-
-
-def _words_and_tokens(rows: list[list[str]]) -> Iterator[tuple[int, list[str], list[str] | None]]:
-    """The offset and columns of every word, and those of the multi-word token it belongs to."""
-    token, until, word = None, 0, 0
-    for offset, row in enumerate(rows):
-        if len(row) < 2 or "." in row[0]:
-            continue
-        if "-" in row[0]:
-            last = _RANGE.fullmatch(row[0])  # others are refused where the tree is read
-            token, until = row, int(last[1]) if last else 0
-            continue
-        word += 1
-        yield offset, row, token if word <= until else None
