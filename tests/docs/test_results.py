@@ -242,7 +242,13 @@ def test_a_table_with_conclusions_is_that_of_its_study(page: str, folder: str, m
             assert difference == f"{gap:+.2f}, {low:+.2f} to {high:+.2f}"
 
 
-SHORT = {"GeoQuery": "geo", "JOBS": "jobs", "ATIS": "atis", "COGS": "cogs_varfree"}
+SHORT = {
+    "GeoQuery": "geo",
+    "JOBS": "jobs",
+    "ATIS": "atis",
+    "COGS": "cogs_varfree",
+    "tense": "tense_reinflection",
+}
 """The tasks of the map by their names on the page."""
 TASKS = SHORT | {"COGS, new structures": "cogs_varfree"}
 
@@ -259,12 +265,18 @@ def test_the_map_is_that_of_its_study(tmp_path: Path) -> None:
     """The means of the table; differences, intervals and conclusions as drawn; and what is told by method."""
     with (DOCS / "results/map/map.csv").open(encoding="utf-8") as file:
         study = {(cell["test_set"], cell["row"]): cell for cell in csv.DictReader(file)}
-    (head, _, *rows), *_ = tables_of("The map")
+    (head, _, *rows), *of_sources = tables_of("The map")
     shown = {
         (TASKS[task], row.strip("`")): text
         for row, *texts in rows
         for task, text in zip(head[1:], texts, strict=True)
     }
+    for (title, *_), _, *rows in of_sources:
+        task = SHORT[title.rpartition(", ")[2]]
+        for row, *texts in rows:
+            name = row.strip("`")
+            names = (name, f"{name}_random")[: len(texts)]  # the baseline has no control
+            shown |= {(task, one): text for one, text in zip(names, texts, strict=True)}
     assert shown == {
         name: f"{float(cell['mean']):.2f} ± {float(cell['sd']):.2f}" for name, cell in study.items()
     }
@@ -278,13 +290,13 @@ def test_conclusions_by_method_are_those_of_the_map() -> None:
     """Each row of the map on each of its tasks, with the difference where there is an effect."""
     with (DOCS / "results/map/map.csv").open(encoding="utf-8") as file:
         study = {(cell["test_set"], cell["row"]): cell for cell in csv.DictReader(file)}
-    told, row = {}, ""
+    told, rows = {}, []
     for *method, text, where in tables_of("By method")[0][2:]:  # a method has several lines
-        row = next(iter(re.findall(r"`(\w+)`", method[0])), "") if method else row
+        rows = re.findall(r"`(\w+)`", method[0]) if method else rows
         conclusion = re.match(r"\**([a-z ]+)\**(?:, ([-+][\d.]+))?$", text)
-        for task in re.sub(r",? \[below].*", "", where).split(", "):
-            if row and task in SHORT:
-                told[SHORT[task], row] = conclusion.groups()
+        tasks = re.sub(r",? \[below].*", "", where).split(", ")
+        for task, row in itertools.product(SHORT.keys() & tasks, rows):
+            told[SHORT[task], row] = conclusion.groups()
     expected = {}
     for name, cell in study.items():
         if word := cell["conclusion"]:
@@ -521,9 +533,11 @@ def test_how_far_runs_spread_is_that_of_the_results() -> None:
     )[0]
     spreads = []
     for path in (DOCS / "results").glob("*/table.csv"):
-        with path.open(encoding="utf-8") as stream:
+        cells_of_map = path.with_name("map.csv")  # tasks have metrics of their own
+        with (cells_of_map if cells_of_map.exists() else path).open(encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream))
-        rows = [row for row in rows if row["metric"] == rows[0]["metric"]]
+        if not cells_of_map.exists():
+            rows = [row for row in rows if row["metric"] == rows[0]["metric"]]
         spreads += [float(row["sd"]) for row in rows if row["sd"]]
     assert np.median(spreads) == pytest.approx(float(half), abs=0.05)
     assert np.quantile(spreads, 0.9) == pytest.approx(float(most), abs=0.1)
