@@ -158,10 +158,10 @@ def test_a_method_is_watched_with_the_modules_that_it_imports(tmp_path: Path):
 
 
 def test_what_a_method_uses_of_ours_counts_for_it(tmp_path: Path, package: Path):
-    text = f"import treesyntax.trees.merging as made\n{MINE}\n"
+    text = f"import treesyntax.nn.walks as made\n{MINE}\n"
     file = write_own(tmp_path, text)
     first = own_parts("--arch tree_mine", [file])
-    with (package / "treesyntax/trees/merging.py").open("a") as stream:
+    with (package / "treesyntax/nn/walks.py").open("a") as stream:
         stream.write("EDITED = 1\n")
     assert own_parts("--arch tree_mine", [file]) != first
 
