@@ -29,6 +29,7 @@ from torch.utils._pytree import tree_map
 import treesyntax as ts
 from treesyntax.bridges.hf_attention import LAYER
 from treesyntax.bridges.huggingface import HuggingFaceBridge
+from treesyntax.bridges.movable import Movable
 
 transformers = pytest.importorskip("transformers")
 
@@ -411,11 +412,13 @@ def test_a_forward_that_was_compiled_or_wrapped_is_not_the_others(
         made(**given)
 
 
-def test_an_exported_bridge_takes_other_trees_than_those_of_its_example():
+@pytest.mark.parametrize(("kind", "strict"), [(dict, False), (Movable, False), (Movable, True)])
+def test_an_exported_bridge_takes_other_trees_than_those_of_its_example(kind: Any, strict: bool):
+    """Both as a plain dict and as the collator gives them."""
     made, given = bridge("BERT"), inputs("BERT")
-    given["tree"] = BATCH.to_dict()
-    exported = torch.export.export(made, (), given, strict=False).module()
-    other = {**given, "tree": {**given["tree"], "parent": OTHER.parent}}
+    given["tree"] = kind(BATCH.to_dict())
+    exported = torch.export.export(made, (), given, strict=strict).module()
+    other = {**given, "tree": kind({**given["tree"], "parent": OTHER.parent})}
     assert torch.allclose(exported(**other).logits, made(**other).logits, atol=1e-6)
     assert not torch.allclose(exported(**given).logits, exported(**other).logits, atol=1e-3)
 

@@ -479,6 +479,17 @@ def test_a_trainer_that_takes_the_texts_out_is_told_of(tmp_path):
         trainer.train()
 
 
+def test_loops_of_ones_own_move_a_batch_as_that_of_transformers():
+    batch = ts.TreeCollator(word_pieces())(examples())
+    by_name = {name: value.to("meta") for name, value in batch.items()}
+    whole = batch.to("meta", non_blocking=True)
+    for tensors in (by_name, whole, pickle.loads(pickle.dumps(whole))):
+        assert list(tensors) == list(batch)
+        leaves = [*tensors["tree"].values(), tensors["input_ids"], tensors["attention_mask"]]
+        assert {tensor.device.type for tensor in leaves} == {"meta"}
+    assert batch["tree"]["parent"].is_cpu
+
+
 def test_accelerate_moves_and_cuts_the_trees():
     operations = pytest.importorskip("accelerate.utils.operations")
     batch = ts.TreeCollator(word_pieces())(examples(label=1))

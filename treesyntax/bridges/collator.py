@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from treesyntax.bridges.movable import Movable
 from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees, collate
 from treesyntax.trees.alignment import Trees, align_words, check_words, token_words, trees_of
@@ -119,8 +120,8 @@ class TreeCollator:
         self.cut = 0
         self.is_first = True
 
-    def __call__(self, examples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the batch of some examples."""
+    def __call__(self, examples: Sequence[Mapping[str, Any]]) -> Movable:
+        """Return the batch of some examples; ``batch = batch.to(device)`` moves all of it."""
         rows = []
         for number, example in enumerate(examples):
             if not isinstance(example, Mapping):
@@ -154,11 +155,11 @@ class TreeCollator:
         self.is_first = False
         width = _multiple(max(len(row["input_ids"]) for row in rows), self.pad_to_multiple_of)
         left = self.tokenizer.padding_side == "left"
-        batch: dict[str, Any] = {
-            name: _padded([row[name] for row in rows], width, self._fill(name, rows), left)
+        batch = Movable(
+            (name, _padded([row[name] for row in rows], width, self._fill(name, rows), left))
             for name in names
-        }
-        batch["tree"] = self._trees(rows, width, left).to_dict()
+        )
+        batch["tree"] = Movable(self._trees(rows, width, left).to_dict())
         labels = [row.get("labels") for row in rows]
         if any(label is not None for label in labels):
             batch["labels"] = self._labels(labels, rows, width, left)
