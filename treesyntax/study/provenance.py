@@ -6,9 +6,14 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from functools import cache
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import (
+    PackageNotFoundError,
+    distribution,
+    packages_distributions,
+    version,
+)
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,11 +51,20 @@ def versions() -> dict[str, str]:
 @cache
 def version_of(name: str) -> str:
     """The version of one of `PACKAGES`; of one that is edited where it lies, with the digest of its code."""
-    version = _version(PACKAGES.get(name, name))
-    folder = folder_of(name)
-    if folder is None or INSTALLED.intersection(folder.parts):
-        return version
-    return f"{version}, edited: {_digest_of_folder(folder / name)}"
+    package, folder = PACKAGES.get(name, name), folder_of(name)
+    if folder is None or INSTALLED.intersection(folder.parts) or _lies_in(package, folder):
+        return _version(package)
+    return f"{_version(package)}, edited: {_digest_of_folder(folder / name)}"
+
+
+def _lies_in(package: str, folder: Path) -> bool:
+    """Whether a package was installed into a folder, as by ``pip install --target``: its metadata are there too."""
+    try:
+        installed = distribution(package)
+    except PackageNotFoundError:
+        return False
+    whole = installed.read_text("METADATA")  # an older PKG-INFO stands beside code that is edited
+    return whole is not None and Path(str(installed.locate_file(""))).samefile(folder)
 
 
 def folder_of(top: str) -> Path | None:
@@ -72,9 +86,17 @@ def _digest_of_folder(package: Path) -> str:
     digest = sha256()
     for file in sorted(package.rglob("*.*")):
         if file.name.endswith((".py", *EXTENSION_SUFFIXES)) and file.is_file():
+            state = file.stat()
             digest.update(f"{file.relative_to(package).as_posix()} ".encode())
-            digest.update(sha256(file.read_bytes()).digest())
+            digest.update(_digest_of_file(file, (state.st_size, state.st_mtime_ns, state.st_ino)))
     return digest.hexdigest()[:12]
+
+
+@cache
+def _digest_of_file(file: Path, stamp: tuple[int, ...]) -> bytes:
+    """The bytes of a file, read once while its stamp stays: compiled code of torch is a gigabyte."""
+    with file.open("rb") as stream:
+        return file_digest(stream, "sha256").digest()
 
 
 def _version(package: str) -> str:

@@ -318,6 +318,10 @@ def test_an_edit_of_a_trainer_that_is_installed_where_it_is_edited_counts(
     second = now("train", *TRAINING)
     assert [label for label in first if first[label] != second[label]] == ["train: some_trainer"]
     assert "edited" not in first["train: torch"]
+    metadata = tmp_path / "src/some_trainer-3.1.dist-info/METADATA"  # as pip install --target has
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: some-trainer\nVersion: 3.1\n", "utf-8")
+    assert now("train", *TRAINING)["train: some_trainer"] == "3.1"
 
 
 def test_a_package_that_is_missing_has_no_version():
