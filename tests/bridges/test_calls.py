@@ -201,15 +201,15 @@ def test_functions_of_torch_func_are_the_same(spec: str):
     """Gradients of each row, as for influence or privacy, and one sentence under several trees."""
     made, given = encoder_bridge(spec), encoder_inputs()
     given["tree"] = BATCH.to_dict()
-    states = {name: one.detach() for name, one in made.named_parameters()}
+    states = {name: weight.detach() for name, weight in made.named_parameters()}
 
     def loss(states: Any, given: Any) -> torch.Tensor:
         return torch.func.functional_call(made, states, (), given).square().mean()
 
-    found = torch.func.grad(loss)(states, given)
+    gradients_of_states = torch.func.grad(loss)(states, given)
     made(**given).square().mean().backward()
     for name, gradient in gradients(made).items():
-        assert torch.allclose(found[name], gradient, atol=1e-6), name
+        assert torch.allclose(gradients_of_states[name], gradient, atol=1e-6), name
 
     rows = tree_map(lambda tensor: tensor.unsqueeze(1), given)
     by_row = torch.vmap(torch.func.grad(loss), (None, 0))(states, rows)
@@ -228,10 +228,12 @@ def test_functions_of_torch_func_are_the_same(spec: str):
 @pytest.mark.parametrize("family", ["BERT", "T5", "Llama"])
 def test_torch_func_has_the_gradients_of_a_model_of_transformers(family: str):
     made, given = bridge(family, spec="tree_distance"), inputs(family)
-    states = {name: one.detach() for name, one in made.named_parameters()}
-    found = torch.func.grad(lambda x: torch.func.functional_call(made, x, (), given).loss)(states)
+    states = {name: weight.detach() for name, weight in made.named_parameters()}
+    gradients_of_states = torch.func.grad(
+        lambda x: torch.func.functional_call(made, x, (), given).loss
+    )(states)
     for name, gradient in loss_and_gradients(made, given)[1].items():
-        assert torch.allclose(found[name], gradient, atol=1e-6), name
+        assert torch.allclose(gradients_of_states[name], gradient, atol=1e-6), name
 
 
 def process(rank: int, folder: str) -> None:

@@ -276,7 +276,7 @@ def test_the_map_is_that_of_its_study(tmp_path: Path) -> None:
         for row, *texts in rows:
             name = row.strip("`")
             names = (name, f"{name}_random")[: len(texts)]  # the baseline has no control
-            shown |= {(task, one): text for one, text in zip(names, texts, strict=True)}
+            shown |= {(task, each): text for each, text in zip(names, texts, strict=True)}
     assert shown == {
         name: f"{float(cell['mean']):.2f} ± {float(cell['sd']):.2f}" for name, cell in study.items()
     }
