@@ -518,12 +518,21 @@ def test_settings_are_read_as_they_are_written(tmp_path: Path):
         "group_by_length": False,
         "optim": "adamw_torch",
         "max_steps": 3,
+        "logging_strategy": "no",
+        "run_name": "2026-11-28",
+        "hub_model_id": "first #1",
+        "optim_args": "",
+        "logging_dir": "010",
     }
     words = list(setting_words(settings, "--set"))
     assert read_settings(words[1::2]) == settings
     assert read_settings(["learning-rate=1e-5"]) == {"learning_rate": 1e-5}
     with pytest.raises(OptionError, match="--set bf16: write it as NAME=VALUE"):
         read_settings(["bf16"])
+    with pytest.raises(OptionError, match="--set max_steps=010: YAML reads 010 as 8; write that"):
+        read_settings(["max_steps=010"])
+    with pytest.raises(OptionError, match="--generate max_length=: there is no value; for none"):
+        read_settings(["max_length="], "--generate")
     one = job(settings=settings, labels=("a",), header=("x",))
     write_job(tmp_path, one)
     assert read_job(tmp_path) == one

@@ -5,16 +5,16 @@ Nothing here loads torch or transformers, so that mistakes are told at once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.files import write_json
 from treesyntax.made.records import read_record_of
+from treesyntax.yaml_text import MisreadError, NotYamlError, parse_value
 
 CLASSES, TAGS, SEQ2SEQ, CAUSAL = TASKS = (
     "sequence-classification",
@@ -150,19 +150,29 @@ def read_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise OptionError(f"{flag} {text}: write it as NAME=VALUE")
-        settings[name.replace("-", "_")] = value_of(value)
+        try:
+            settings[name.replace("-", "_")] = value_of(value)
+        except MisreadError as error:
+            raise OptionError(f"{flag} {text}: {error}") from None
     return settings
 
 
 def value_of(text: str) -> Any:
-    """A value as YAML reads it; YAML takes ``1e-5`` for text, since it has no point."""
+    """A value as YAML reads it; YAML takes ``1e-5`` for text, since it has no point.
+
+    Raises:
+        MisreadError: for one that YAML takes for something else than it looks.
+    """
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = parse_value(text)
+        json.dumps(value)
+    except MisreadError:
+        raise
+    except (NotYamlError, TypeError):  # JSON has no dates, and a name may be one
         return text
     if isinstance(value, str):
         try:
-            return float(value)
+            return float(text)  # which quotes keep a text
         except ValueError:
             return value
     return value

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser, what: str) -> None:
 
 def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
     """The settings of ``--cluster-set``, such as ``timeout_min=60``, by name; values are YAML."""
-    import yaml
+    from treesyntax.yaml_text import MisreadError, NotYamlError, parse_value
 
     if args.cluster_set and not args.cluster:
         raise OptionError("--cluster-set needs --cluster")
@@ -44,8 +44,11 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
     for setting in args.cluster_set:
         name, equals, text = setting.partition("=")
         try:
-            parameters[name] = yaml.safe_load(text)
-        except yaml.YAMLError:
+            parameters[name] = parse_value(text) if equals else None
+        except MisreadError as error:
+            hint = "; a time is in minutes, such as timeout_min=90" if name in TIMES else ""
+            raise OptionError(f"--cluster-set {setting}: {error}{hint}") from None
+        except NotYamlError:
             equals = ""
         if not name or not equals:
             raise OptionError(f"--cluster-set {setting}: write it as name=value")

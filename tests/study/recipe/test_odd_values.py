@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from reliability.figures import count
 from support.study_helpers import recipe_content, recipe_with, write_recipe
 
 from treesyntax.__main__ import main
-from treesyntax.errors import TreeSyntaxError, in_one_line
+from treesyntax.errors import InputError, OptionError, TreeSyntaxError, in_one_line
 from treesyntax.study.recipe.recipe import DEFAULTS, OPTIONAL, REQUIRED, read_recipe
 from treesyntax.study.run.plan import make_plan
 
@@ -67,6 +68,58 @@ def test_what_is_no_yaml_is_refused(value: str, tmp_path: Path, capsys):
     recipe.write_text(recipe.read_text() + f"question: {value}\n")
     assert f"{recipe}" in refused([str(recipe)], capsys)
     count("recipes: odd values", 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("010", "YAML reads 010 as 8; write that number, or quotes around a text"),
+        ("-0_17", "YAML reads -0_17 as -15; "),
+        ("1:30", "YAML reads 1:30 as 90; "),
+        ("1:30.5", "YAML reads 1:30.5 as 90.5; "),
+        ("{a, b}", "a value is missing; for none write null, for no entries "),
+    ],
+)
+def test_what_stands_for_something_else_is_refused(value: str, message: str, tmp_path: Path):
+    """Seeds 010, a size of 0100, a section of which every line is a comment: each ran as another study."""
+    path = write_recipe(tmp_path)
+    with pytest.raises(OptionError, match=re.escape(f"--set vars.size={value}: {message}")):
+        read_recipe(path, [f"vars.size={value}"])
+    lines = path.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines, start=1) if line.startswith("vars:"))
+    lines[number] = f"  size: {value}"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match=re.escape(f"recipe.yaml:{number + 1}: {message}")):
+        read_recipe(path)
+
+
+def test_a_section_without_entries_takes_nothing_away(tmp_path: Path):
+    write_recipe(tmp_path)
+    other = tmp_path / "other.yaml"
+    other.write_text("extends: recipe.yaml\ngenerate:\n  # beam: 10\n")
+    with pytest.raises(InputError, match="other.yaml:2: a value is missing; "):
+        read_recipe(other)
+    other.write_text("extends: recipe.yaml\ngenerate: null\n")
+    assert read_recipe(other).generate == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("", "there is no value; for none write null, for an empty text ''"),
+        (" ", "there is no value; "),
+        ("#1", "' #' begins a comment; write the whole value in quotes"),
+        ("for lambda #2 ", "' #' begins a comment; "),
+        ("'a' # b", "' #' begins a comment; "),
+    ],
+)
+def test_a_value_of_which_nothing_or_a_piece_would_be_left(value, message, tmp_path: Path):
+    """An unset variable of the shell took the learning rate away."""
+    path = write_recipe(tmp_path)
+    with pytest.raises(OptionError, match=re.escape(f"--set question={value}: {message}")):
+        read_recipe(path, [f"question={value}"])
+    for whole in ("a#b", "'a #b'", '"#1"'):
+        assert read_recipe(path, [f"question={whole}"]).question == whole.strip("'\"")
 
 
 @pytest.mark.parametrize("key", [*KEYS, *NESTED])

@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
 from treesyntax.study.recipe.beside import with_paths
@@ -22,6 +20,7 @@ from treesyntax.study.recipe.keys import (
     SEARCH_KEYS,
 )
 from treesyntax.study.recipe.shipped import shipped_name, shipped_recipe
+from treesyntax.yaml_text import MisreadError, NotYamlError, parse_value, parse_yaml
 
 EXTENDS = "extends"
 IMPORT = "import"
@@ -54,9 +53,6 @@ RESOLVED = "# resolved from"
 """Begins a resolved recipe."""
 LARGEST_FILE = 1 << 20
 """Characters of a file; PyYAML reads about a million a second."""
-MOST_VALUES = 100_000
-"""Values of a file, including those that ``*name`` repeats: nine lines can stand for a billion."""
-DEEPEST = 50
 MOST_SHOWN = 200
 """Characters of an override in a message."""
 
@@ -266,8 +262,10 @@ def apply_override(content: dict[str, Any], override: str) -> list[str]:
         raise OptionError(f"--set {override}: write it as key=value or key.sub=value")
     override = override[:MOST_SHOWN]
     try:
-        value = _parsed(text)
-    except _NotYamlError as error:
+        value = parse_value(text)
+    except MisreadError as error:
+        raise OptionError(f"--set {override}: {error}") from None
+    except NotYamlError as error:
         raise OptionError(f"--set {override}: the value is not YAML ({error})") from None
     name, plus = keys[0].removesuffix(ADDED), keys[0][len(keys[0].removesuffix(ADDED)) :]
     keys[0] = ALIASES.get(name, name) + plus
@@ -324,77 +322,15 @@ def _may_add(keys: list[str], depth: int) -> bool:
     return len(inner) > 1 and inner[0] in OPEN and depth >= len(keys) - len(inner)
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader keeps the last of two equal keys; this one refuses them.
-
-    It also refuses files that would take too much time or memory.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.depth = self.values = 0
-        self.sizes: dict[yaml.Node, int] = {}
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event, before = self.peek_event(), self.values
-        self.depth += 1
-        self.values += 1
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        if node is not None and isinstance(event, yaml.AliasEvent):
-            self.values += self.sizes.get(node, MOST_VALUES)  # an incomplete one contains itself
-        elif node is not None:
-            self.sizes[node] = self.values - before
-        if self.values > MOST_VALUES:
-            raise yaml.composer.ComposerError(
-                None, None, f"it holds more than {MOST_VALUES} values", event.start_mark
-            )
-        return node
-
-    def check_event(self, *choices: Any) -> bool:
-        if self.depth > DEEPEST:
-            mark = self.peek_event().start_mark
-            raise yaml.composer.ComposerError(None, None, "it is nested too deeply", mark)
-        return bool(super().check_event(*choices))
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = str(key_node.value)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} occurs twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-class _NotYamlError(Exception):
-    """What is wrong, in one clause, and the line if it is known."""
-
-    def __init__(self, reason: str | None, line: int | None = None) -> None:
-        super().__init__(" ".join((reason or "malformed").split())[:200])
-        self.line = line
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return yaml.load(text, _Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise _NotYamlError(error.problem, mark.line + 1 if mark else None) from None
-    except (yaml.YAMLError, ValueError, OverflowError, AttributeError, TypeError) as error:
-        # A month 13 is a plain ValueError, a timestamp without numbers an AttributeError.
-        raise _NotYamlError(str(error)) from None
-
-
 def _read_yaml(path: Path) -> dict[str, Any]:
     text = "\n".join(read_lines(path))
     if len(text) > LARGEST_FILE:
         raise InputError(path, None, "is too large for a recipe", "check that it is one")
     try:
-        content = _parsed(text)
-    except _NotYamlError as error:
+        content = parse_yaml(text)
+    except MisreadError as error:
+        raise InputError(path, error.line, str(error)) from None
+    except NotYamlError as error:
         raise InputError(path, error.line, f"is not YAML ({error})") from None
     if not isinstance(content, dict):
         raise InputError(path, None, "holds no recipe", "write keys and values, such as name: demo")

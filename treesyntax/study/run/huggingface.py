@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from treesyntax.finetune.job import value_of
 from treesyntax.study.recipe.backbone import reads_trees
 from treesyntax.study.recipe.recipe import SPLITS, Flags, Recipe
 from treesyntax.study.recipe.trainer import (
@@ -36,6 +37,7 @@ from treesyntax.study.run.steps import (
     make_step,
     scoring_steps,
 )
+from treesyntax.yaml_text import MisreadError
 
 EPOCHS = 3
 """Of a training whose recipe has no cap: the default of TrainingArguments."""
@@ -156,5 +158,13 @@ def setting_words(flags: Mapping[str, Any], flag: str) -> Iterator[str]:
     """Settings as words of a command line; False is a value of its own, unlike in flags."""
     for name, value in flags.items():
         if value is not None:
-            text = value if isinstance(value, str) else json.dumps(value)
+            text = value if _stays_text(value) else json.dumps(value)
             yield from (flag, f"{name.replace('-', '_')}={text}")
+
+
+def _stays_text(value: Any) -> bool:
+    """Whether a text needs no quotes on a command line: "no" would be read as false; 1e-5 is meant as a number."""
+    try:
+        return isinstance(value, str) and type(value_of(value)) not in (bool, type(None))
+    except MisreadError:
+        return False
