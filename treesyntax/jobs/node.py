@@ -133,11 +133,13 @@ def _run(order: Order) -> tuple[int, int]:
 
 
 def _job_id() -> str:
-    """As submitit has it."""
+    """As submitit has it, of a job on this machine even within one of Slurm."""
+    if local := os.environ.get("SUBMITIT_LOCAL_JOB_ID"):
+        return local
     names = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID")
     if names[0] in os.environ:
         return "_".join(os.environ[name] for name in names)
-    return os.environ.get("SLURM_JOB_ID") or os.environ["SUBMITIT_LOCAL_JOB_ID"]
+    return os.environ["SLURM_JOB_ID"]
 
 
 def _is_called(order: Order, job: str) -> bool:
@@ -152,7 +154,7 @@ def _is_called(order: Order, job: str) -> bool:
 
 def _rename(job: str, name: str) -> None:
     """Give a task of an array a name of its own."""
-    if "SLURM_ARRAY_JOB_ID" in os.environ:
+    if "_" in job:
         words = ["scontrol", "update", f"JobId={job}", f"JobName={name}"]
         with suppress(OSError, subprocess.SubprocessError):
             subprocess.run(words, timeout=30, capture_output=True)

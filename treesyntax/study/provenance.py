@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ PACKAGES = {
 }
 """The packages that numbers depend on: by the module that is imported the name under which each is installed."""
 MISSING = "not installed"
+OF_A_REPOSITORY = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"}
+"""The variables that tell git to look elsewhere than around a folder."""
 INSTALLED = {"dist-packages", "site-packages"}
 """The folders of installed packages. What lies elsewhere is edited there, as ``pip install -e`` leaves it."""
 
@@ -153,9 +156,15 @@ def commit() -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str:
+    # Hooks of git name their repository in the environment, which may be another one.
+    environment = {name: value for name, value in os.environ.items() if name not in OF_A_REPOSITORY}
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
         )
     except (OSError, subprocess.CalledProcessError):
         return ""

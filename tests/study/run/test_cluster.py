@@ -263,6 +263,7 @@ def test_slurm_is_asked_once_for_all_jobs(tmp_path: Path, monkeypatch: pytest.Mo
 def carried_out(order: Order, job: str, prints: Path) -> Fork:
     def run() -> int:
         os.environ["SUBMITIT_LOCAL_JOB_ID"] = job
+        os.environ["SLURM_JOB_ID"] = "7"  # of an interactive job in which a study is tried
         node.TICKET_WAIT, node.LOCK_WAIT = 0, 0.3
         carry_out(order)
         return 0

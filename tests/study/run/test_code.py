@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from treesyntax import source
-from treesyntax.study.provenance import PACKAGES, revision_of, version_of
+from treesyntax.study.provenance import PACKAGES, commit, revision_of, version_of
 from treesyntax.study.run import code
 from treesyntax.study.run.code import code_of, merged, mixed_parts, of_first_rule, unknown_parts
 
 TRAINING = ("fairseq-train", "--arch", "tree_stack_pe_mini", "--decoder-injection=pushdown")
 METHODS = ("treesyntax.methods.encodings.stack_pe", "treesyntax.methods.pairs.pushdown")
 EDIT = "\nEDITED = True\n"
+USER = ("-c", "user.name=a", "-c", "user.email=a@b.c")
 
 
 def now(kind: str, *words: str) -> dict[str, str]:
@@ -322,6 +323,17 @@ def test_an_edit_of_a_trainer_that_is_installed_where_it_is_edited_counts(
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: some-trainer\nVersion: 3.1\n", "utf-8")
     assert now("train", *TRAINING)["train: some_trainer"] == "3.1"
+
+
+def test_the_commit_is_not_that_of_a_repository_whose_hook_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = commit()
+    (tmp_path / "__init__.py").touch()
+    for words in (["init", "-q"], ["add", "."], [*USER, "commit", "-qm", "theirs"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
+    assert commit() == before
 
 
 def test_a_package_that_is_missing_has_no_version():
