@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import nan
+
+import numpy as np
 import pytest
 import sacrebleu
 from hypothesis import given, settings
@@ -125,6 +128,26 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         "dong_lapata:sexpr, dong_lapata:sexpr_bare, dong_lapata:prolog, "
         "compiled:coffeescript; each may end in :unseen, and in @CATEGORY"
     )
+
+
+@pytest.mark.parametrize("name", ["exact", "bleu", "macro_f1", "tree:ptb"])
+def test_what_are_no_lines_of_text_is_refused(name: str):
+    """A single text was scored letter by letter."""
+    line = "(S a)"
+    for lines, problem in (
+        (line, "are a single text; give a list with a text for each line"),
+        ([line, None], "line 2 of the {} is None; it must be a text"),
+        ([[line]], r"line 1 of the {} is \['\(S a\)'\]; it must be a text"),
+        ([nan], "line 1 of the {} is nan; it must be a text"),
+    ):
+        for kind, both in (
+            ("hypotheses", (lines, [line])),
+            ("references", ([line] * len(lines), lines)),
+        ):
+            with pytest.raises(OptionError, match=problem.format(kind)):
+                score(name, *both)
+    column = np.array([line, line])
+    assert score(name, column, column) == score(name, [line, line], [line, line])
 
 
 @pytest.mark.parametrize(

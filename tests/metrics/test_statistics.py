@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import isnan, nan
 
 import numpy as np
 import pytest
@@ -52,6 +53,16 @@ def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.6]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_holm_leaves_out_what_is_no_test():
+    """A row with two runs made the p of all rows that were less sure 1."""
+    corrected = holm([0.02, nan, 0.01])
+    assert (corrected[0], corrected[2]) == pytest.approx((0.02, 0.02))
+    assert isnan(corrected[1])
+    for p in (-0.01, 5):
+        with pytest.raises(ValueError, match=f"^{p} is no p-value, which is from 0 to 1$"):
+            holm([0.01, p])
 
 
 @settings(deadline=None, max_examples=100)

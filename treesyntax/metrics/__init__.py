@@ -215,6 +215,7 @@ def measured(
     plain = plain_name(name)
     get_metric(name, counted)  # or refuse
     check_aligned(hypotheses, references)
+    hypotheses, references = list(hypotheses), list(references)
     if plain != name and counted is not None:
         if len(counted) != len(references):
             raise OptionError(

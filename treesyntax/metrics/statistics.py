@@ -6,6 +6,7 @@ Sources: Holm 1979, A simple sequentially rejective multiple test procedure; Pos
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,12 +73,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Sorted upwards, the i-th of m (from 0) is multiplied by m - i; none may be less than one before
     it, nor more than 1. Rejecting where the result is below 0.05 keeps the chance of any false
-    finding among all m below 0.05, however the tests depend on each other.
+    finding among all m below 0.05, however the tests depend on each other. NaN is no test: it stays, and does
+    not count among the m.
+
+    Raises:
+        ValueError: if one is below 0 or above 1.
     """
-    corrected = [0.0] * len(p_values)
+    corrected = list(p_values)
     highest = 0.0
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, p_values[index] * (len(p_values) - rank)))
+    tests = [index for index, p in enumerate(p_values) if not isnan(p)]
+    for rank, index in enumerate(sorted(tests, key=lambda index: p_values[index])):
+        if not 0 <= p_values[index] <= 1:
+            raise ValueError(f"{p_values[index]} is no p-value, which is from 0 to 1")
+        highest = max(highest, min(1.0, p_values[index] * (len(tests) - rank)))
         corrected[index] = highest
     return corrected

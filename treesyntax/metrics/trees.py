@@ -138,11 +138,19 @@ def micro_f1(common: float, total: float) -> float:
 
 def check_aligned(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     """Refuse lists that cannot be scored."""
+    for name, lines in (("hypotheses", hypotheses), ("references", references)):
+        if isinstance(lines, str):
+            raise OptionError(
+                f"the {name} are a single text; give a list with a text for each line"
+            )
+        for line, text in enumerate(lines, start=1):
+            if not isinstance(text, str):
+                raise OptionError(f"line {line} of the {name} is {text!r:.80}; it must be a text")
     if len(hypotheses) != len(references):
         raise OptionError(
             f"{len(hypotheses)} hypotheses cannot be scored against {len(references)} references"
         )
-    if not references:
+    if len(references) == 0:  # an array or a column of a table, too
         raise OptionError("there are no lines to score")
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from support.fake_programs import programs
+from support.study_helpers import write_recipe
 from support.study_runs import commands_in
 
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.jobs.processes import ending
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.executor import ExecutionOptions, Executor
@@ -77,6 +78,16 @@ def test_a_training_is_tracked_in_a_folder_and_by_a_name_of_its_own(path: Path, 
         message = executor.failures[run.step("train")].message
         assert f": {run.name} " in message
         assert f"--tensorboard-logdir {tmp_path}/out/runs/{run.name}/events " in message
+
+
+@pytest.mark.parametrize("flag", ["tensorboard-logdir", "log_file"])
+def test_what_is_written_of_all_runs_in_a_single_place_is_refused(flag: str, tmp_path: Path):
+    """TensorBoard takes what lies in a folder for one run."""
+    recipe = read_recipe(write_recipe(tmp_path), [f"train.{flag}=logs/events"])
+    with pytest.raises(
+        OptionError, match=f"train.{flag} is logs/events, where .* write {{run}}/events"
+    ):
+        make_plan(recipe)
 
 
 def test_a_training_that_ended_unnoticed_is_not_run_again(path: Path, tmp_path: Path):

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
@@ -38,6 +39,9 @@ LONGEST_NAME = 120
 """Letters in the name of a folder; most file systems allow 255 bytes."""
 DATA_FOLDER = "data"
 """Stands for the folder of any data, which is no fault of a command line."""
+
+RECORDS = ("log-file", "tensorboard-logdir")
+"""Flags for what fairseq writes of a training beside its checkpoints."""
 
 
 class Fairseq:
@@ -165,6 +169,7 @@ def _run_steps(
         read += ["--unknown", f"{data}/test.{pair}.{recipe.source.lang}.unknown"]
     flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
     _check_checkpoints(recipe, flags)
+    _check_records(recipe, flags)
     kept = str(flags.pop("keep-interval-updates", 1))
     if kept.isdecimal():  # -1 keeps all
         kept = str(max(int(kept), recipe.average))
@@ -223,6 +228,16 @@ def _check_checkpoints(recipe: Recipe, flags: Flags) -> None:
             f"{recipe.path}: average is {recipe.average}, but a training with patience {patience} may end with "
             f"{fewest} checkpoints; raise train.patience or lower average"
         )
+
+
+def _check_records(recipe: Recipe, flags: Flags) -> None:
+    """Refuse a folder or file in which all runs would write what is shown of one."""
+    for name, value in flags.items():
+        if name.replace("_", "-") in RECORDS and value and RUN not in str(value):
+            raise OptionError(
+                f"{recipe.path}: train.{name} is {value}, where the figures of all runs would be mixed; write "
+                f"{RUN}/{Path(str(value)).name}, in the folder of each run"
+            )
 
 
 def _analyses(recipe: Recipe, run: Run, data: str, need: str, with_trees: Sequence[Step]) -> Step:
