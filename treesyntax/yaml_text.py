@@ -121,13 +121,15 @@ class _Loader(yaml.SafeLoader):
             raise yaml.composer.ComposerError(None, None, "it is nested too deeply", mark)
         return bool(super().check_event(*choices))
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        # Not as it is constructed: then it also has the keys of what << merges into it.
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen = set()
         for key_node, _ in node.value:
             key = str(key_node.value)
             if key in seen:
-                raise yaml.constructor.ConstructorError(
+                raise yaml.composer.ComposerError(
                     None, None, f"the key {key!r} occurs twice", key_node.start_mark
                 )
             seen.add(key)
-        return super().construct_mapping(node, deep)
+        return node

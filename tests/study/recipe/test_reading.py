@@ -12,6 +12,7 @@ from support.study_helpers import recipe_content, write_recipe
 from treesyntax.__main__ import main
 from treesyntax.errors import InputError, OptionError
 from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.yaml_text import NotYamlError, parse_yaml
 
 
 def write(path: Path, **content: object) -> Path:
@@ -37,6 +38,19 @@ def test_a_recipe_says_only_what_it_changes(tmp_path: Path):
     assert recipe.methods[1].train == {"lr": 1}
     assert "extends" not in recipe.content
     assert recipe.content["score"] == base.content["score"]
+
+
+def test_what_is_merged_by_a_merge_key_may_be_said_otherwise(tmp_path: Path):
+    """A mapping that has a merge key, and is itself merged further up, had keys twice."""
+    path = write_recipe(tmp_path)
+    text = path.read_text().replace("train:\n  max-update:", "train:\n  <<: *t\n  max-update:")
+    rows = "shared: &s {lr: 1, dropout: 0.1}\ninner:\n  deeper: &t\n    <<: *s\n    lr: 2\n"
+    values = parse_yaml(f"{rows}{text}")
+    assert values["train"]["lr"] == 0.001  # of the recipe itself
+    assert values["train"]["dropout"] == 0.1
+    assert values["inner"]["deeper"] == {"lr": 2, "dropout": 0.1}
+    with pytest.raises(NotYamlError, match="the key 'lr' occurs twice"):
+        parse_yaml(f"{rows}    lr: 3\n")
 
 
 def test_a_list_replaces_a_list_and_overrides_come_last(tmp_path: Path):
