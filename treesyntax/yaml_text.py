@@ -34,7 +34,7 @@ def parse_yaml(text: str) -> Any:
         MisreadError: if an entry has no value, or a number is none in decimals: 010 is 8, and 1:30 is 90.
     """
     try:
-        return yaml.load(text, _Loader)
+        return _unshared(yaml.load(text, _Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         kind = MisreadError if isinstance(error, _MisreadScalarError) else NotYamlError
@@ -42,6 +42,13 @@ def parse_yaml(text: str) -> Any:
     except (yaml.YAMLError, ValueError, OverflowError, AttributeError, TypeError) as error:
         # A month 13 is a plain ValueError, a timestamp without numbers an AttributeError.
         raise NotYamlError(str(error)) from None
+
+
+def _unshared(value: Any) -> Any:
+    """The same, where what ``*name`` repeats is a copy: a change of either is none of the other."""
+    if isinstance(value, dict):
+        return {key: _unshared(inner) for key, inner in value.items()}
+    return [_unshared(item) for item in value] if isinstance(value, list) else value
 
 
 def parse_value(text: str) -> Any:

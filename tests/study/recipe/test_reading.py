@@ -53,6 +53,19 @@ def test_what_is_merged_by_a_merge_key_may_be_said_otherwise(tmp_path: Path):
         parse_yaml(f"{rows}    lr: 3\n")
 
 
+def test_a_change_of_a_row_is_none_of_another_that_repeats_its_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """In the folder of the recipe both rows were changed, from another folder the first alone."""
+    path = write_recipe(tmp_path)
+    text = path.read_text().replace("  sequence:\n", "  sequence:\n    train: &t {dropout: 0.1}\n")
+    path.write_text(text.replace("  relation_mask:\n", "  relation_mask:\n    train: *t\n"))
+    for folder in (tmp_path, ROOT):
+        monkeypatch.chdir(folder)
+        recipe = read_recipe(path, ["methods.sequence.train.dropout=0.5"])
+        assert [row.train.get("dropout") for row in recipe.methods] == [0.5, 0.1, None]
+
+
 def test_a_list_replaces_a_list_and_overrides_come_last(tmp_path: Path):
     write_recipe(tmp_path)
     recipe = read_recipe(
