@@ -125,6 +125,33 @@ def test_words_in_another_unicode_composition_are_counted(
     assert composition_warning(["\u00e9 o", "cafe"], ["o \u00e9", "caf\u00e9"]) == ""
 
 
+def test_subwords_that_are_scored_as_words_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """BLEU was 100 or 0.1 without a word, by the side that was segmented."""
+    texts = {
+        "plain": "the house\nthe cat\n",
+        "bpe": "the ho@@ use\nthe cat\n",
+        "spm": "▁the ▁ho use\n▁a\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for reference, output, sides in (
+        ("plain", "plain", []),
+        ("plain", "bpe", ["1 of 2 outputs"]),
+        ("spm", "bpe", ["2 of 2 references", "1 of 2 outputs"]),
+    ):
+        files = ["--reference", str(tmp_path / reference), "--hypothesis", str(tmp_path / output)]
+        assert main(["score", *files, "--metric", "chrf"]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert [line.partition(" have subwords of another tool")[0] for line in lines] == [
+            f"treesyntax score: {side}" for side in sides
+        ]
+        assert main(["score", *files, "--metric", "exact"]) == 0
+        assert capsys.readouterr().err == ""
+    assert reference_warnings(["bleu"], ["C ##minor", *["a b"] * 9]) == []
+
+
 def test_names_are_listed() -> None:
     with pytest.raises(OptionError, match="bleu:TOKENIZER with TOKENIZER one of none, char, zh"):
         get_metric("bleu:japanese")

@@ -112,6 +112,7 @@ def _scores(args: argparse.Namespace) -> list[Score]:
         measured,
         plain_name,
         reference_warnings,
+        subword_warning,
     )
     from treesyntax.metrics.counted import read_categories
     from treesyntax.metrics.kinds import PREFIX, formats_of, kinds_of, letters_as_numbers
@@ -154,6 +155,7 @@ def _scores(args: argparse.Namespace) -> list[Score]:
         ]
     warnings = [
         *reference_warnings(names, references),
+        subword_warning(names, hypotheses, "outputs"),
         composition_warning(hypotheses, references),
     ]
     for warning in filter(None, warnings):

@@ -62,6 +62,7 @@ from treesyntax.metrics.text import LOWER_IS_BETTER as LOWER_IS_BETTER
 from treesyntax.metrics.text import TOKENIZERS
 from treesyntax.metrics.text import composition_warning as composition_warning
 from treesyntax.metrics.text import reference_warnings as reference_warnings
+from treesyntax.metrics.text import subword_warning as subword_warning
 from treesyntax.metrics.text import unspaced_warning as unspaced_warning
 from treesyntax.metrics.trees import (
     Parts,

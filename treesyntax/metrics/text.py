@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
 from treesyntax.metrics.counted import plain_name
+from treesyntax.trees.formats.moses import SUBWORD
 
 if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
     from sacrebleu.metrics.base import Metric
@@ -34,6 +35,8 @@ PATIENCE = 20.0
 """Seconds that a download may say nothing."""
 LONGEST_WORD = 6
 """Characters in a word of the scripts below on average, at most, where words are set apart."""
+FEW_SEGMENTED = 0.1
+"""The share of lines that may look like subwords and be text."""
 # Thai to Myanmar, Khmer, kana, Chinese characters.
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _UNSPACED = re.compile(r"[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
@@ -98,9 +101,36 @@ def reference_warnings(metrics: Sequence[str], references: Sequence[str]) -> lis
     """What scores of raw text do not say with these references, one line each; none is the rule."""
     return [
         warning
-        for warning in (unspaced_warning(metrics, references), blank_warning(metrics, references))
+        for warning in (
+            unspaced_warning(metrics, references),
+            blank_warning(metrics, references),
+            subword_warning(metrics, references, "references"),
+        )
         if warning
     ]
+
+
+def subword_warning(metrics: Sequence[str], lines: Sequence[str], what: str) -> str:
+    """How many lines are still segmented into subwords; "" for few, or where no metric is one of raw text.
+
+    Each subword counts as a word: where both sides have them BLEU is too high, where one has them too low.
+
+    Args:
+        metrics: by name.
+        lines: outputs or references.
+        what: of the two they are.
+    """
+    segmented = [line for line, text in enumerate(lines, start=1) if SUBWORD.search(text)]
+    if len(segmented) <= FEW_SEGMENTED * len(lines) or not _of_raw_text(metrics):
+        return ""
+    return (
+        f"{len(segmented):,} of {len(lines):,} {what} have subwords of another tool (@@, ▁, ## or ￭), the first is line "
+        f"{segmented[0]}: each counts as a word, so scores are not those of text; undo the segmentation on both sides"
+    )
+
+
+def _of_raw_text(metrics: Sequence[str]) -> bool:
+    return any(plain_name(name) in CORPUS_METRICS for name in metrics)
 
 
 def composition_warning(hypotheses: Sequence[str], references: Sequence[str]) -> str:
@@ -156,7 +186,7 @@ def blank_warning(metrics: Sequence[str], references: Sequence[str]) -> str:
     TER count its words as wrong.
     """
     blank = [line for line, text in enumerate(references, start=1) if not text.strip()]
-    if not blank or not any(plain_name(name) in CORPUS_METRICS for name in metrics):
+    if not blank or not _of_raw_text(metrics):
         return ""
     return (
         f"{len(blank):,} of {len(references):,} references are blank, the first is line {blank[0]}: chrF leaves "

@@ -57,7 +57,7 @@ ESCAPES = Remark(
     "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
 )
 
-_SUBWORD = re.compile(r"\w@@(?!\S)|(?<!\S)(?:▁|##)\w|\S￭(?!\S)|(?<!\S)￭\S")
+SUBWORD = re.compile(r"\w@@(?!\S)|(?<!\S)(?:▁|##)\w|\S￭(?!\S)|(?<!\S)￭\S")
 _SUBWORD_SIGNS = ("@@", "▁", "##", "￭")
 SUBWORDS = Remark(
     "subwords of another tool (@@, ▁, ## or ￭)",
@@ -101,7 +101,7 @@ def check_penn(words: Sequence[str]) -> None:
 
 def check_subwords(text: str) -> None:
     """Remark on a line that is segmented already and is to be segmented, or parsed."""
-    if any(sign in text for sign in _SUBWORD_SIGNS) and (count := len(_SUBWORD.findall(text))):
+    if any(sign in text for sign in _SUBWORD_SIGNS) and (count := len(SUBWORD.findall(text))):
         remark(SUBWORDS, count)
 
 
