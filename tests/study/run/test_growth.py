@@ -52,6 +52,21 @@ def test_a_study_grows_in_one_folder_and_trains_nothing_twice(tmp_path: Path, ca
     assert told in capsys.readouterr().err
 
 
+def test_rows_at_points_of_axes_are_trained_anew_on_other_data(tmp_path: Path):
+    """A study with an axis kept what it had trained on other data, and gave it to rows with other names."""
+    methods = {"sequence": content(tmp_path)["methods"]["sequence"]}
+    grown: dict = {"seeds": [1], "methods": methods, "axes": {"lr": {"train.lr": [1, 2]}}}
+    rows = ["sequence-lr=1-1", "sequence-lr=2-1"]
+    assert trained(run(tmp_path, **grown)) == rows
+    assert run(tmp_path, **grown) == ""
+    assert trained(run(tmp_path, **grown, binarize={"subword-vocab": 9})) == rows
+    sizes = {"size": {"vars.size": [8, 9]}}
+    assert trained(run(tmp_path, out="two", **{**grown, "axes": sizes})) == [
+        "sequence-size=8-1",
+        "sequence-size=9-1",
+    ]
+
+
 def test_a_new_metric_is_scored_before_new_rows_are_trained(tmp_path: Path):
     run(tmp_path, "--jobs", "1")
     methods = content(tmp_path)["methods"]

@@ -66,6 +66,18 @@ def test_a_key_follows_what_the_step_reads(path: Path):
     assert changed(first, keys(path, "size=9")) == set(first.of)
 
 
+def test_a_key_follows_the_data_of_a_row_at_a_point_of_axes(path: Path):
+    """Names of such rows have an equals sign, where their folders were cut off: no step read what another had made."""
+    axes = {"control": {"binarize.source-control": ["given", "random"]}}
+    found = keys(write_recipe(path.parent, **recipe_content() | {"axes": axes}))
+    for kind, read in (("train", "binarize"), ("generate", "train"), ("score", "hypotheses")):
+        step = f"stack_pe-control=random-1/{kind}"
+        assert any(read in name for name in found.reads[step])
+        assert found.of[step] != found.of[f"stack_pe-control=given-1/{kind}"]
+    vocabulary = changed(found, keys(path, "binarize.subword-vocab=9"))
+    assert vocabulary == set(found.of) - {"prepare-1"}
+
+
 def test_a_renamed_row_has_the_same_keys(path: Path):
     content = recipe_content()
     content["methods"] = {

@@ -25,7 +25,7 @@ from treesyntax.study.run.steps import COUNTED_BY, MODEL, OUT, PREPARE, Step, in
 
 PARSE = ("treesyntax", "parse")
 GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
-_INSIDE = re.compile(r"\{out\}[\w./+-]*")
+_INSIDE = re.compile(r"\{out\}[\w./+=-]*")
 KEPT = "--keep-interval-updates"
 """How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
 CAPS = ("--max-update", "--max-epoch", "--patience", "--stop-time-hours")
