@@ -28,6 +28,7 @@ from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.extension import check_not_shorter
 from treesyntax.study.run.failures import Failure
 from treesyntax.study.run.folder import check_folder, held_alone, remove_leftovers
+from treesyntax.study.run.former_keys import rekey
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.progress import watch
@@ -49,6 +50,8 @@ def take_up(
     check_not_shorter(folder, plan.recipe)
     before = read_identity(folder) if (folder / IDENTITY_FILE).exists() else None
     ledger = Ledger(plan, folder, {} if before is None else before.digests)
+    for line in rekey(ledger):
+        print_line(console, line)
     check_goes_on(ledger, mix_versions)
     for line in [] if before is None else find_changes(folder, plan.recipe):
         print_line(console, f"recipe edited: {line}")

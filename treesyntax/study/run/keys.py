@@ -38,7 +38,7 @@ _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 
 
 @cache
-def writes(step: Step) -> list[str]:
+def writes(step: Step, inside: re.Pattern[str] = _INSIDE) -> list[str]:
     """The paths inside the study that a step may write.
 
     A prepare command declares none: it may write all that it names under ``{data}``, but the input
@@ -49,13 +49,13 @@ def writes(step: Step) -> list[str]:
     words = step.command
     if words[:2] == PARSE and len(words) > 3 and not words[2].startswith("-"):
         words = words[3:]
-    return _INSIDE.findall(" ".join(words)) or [f"{OUT}/data"]
+    return inside.findall(" ".join(words)) or [f"{OUT}/data"]
 
 
-def _fresh(step: Step) -> list[str]:
+def _fresh(step: Step, inside: re.Pattern[str]) -> list[str]:
     """The paths that a step surely writes without reading them."""
     known = any(step.command[: len(words)] == words for words in (PARSE, *GENERATE))
-    return writes(step) if known else []
+    return writes(step, inside) if known else []
 
 
 def meets(path: str, other: str) -> bool:
@@ -66,17 +66,29 @@ def meets(path: str, other: str) -> bool:
 class Keys:
     """The keys of a plan's steps, and what each reads from outside.
 
+    Args:
+        plan: the steps.
+        digests: of files.
+        recorded: the digests of inputs when the study began, for those that are gone since.
+        inside: finds the paths inside the study in a word; older versions had another one.
+
     Attributes:
         of: the key by the name of the step.
         inputs: by the name of the step the files and folders outside the study that it reads.
         reads: by the name of the step the earlier steps that made what it reads inside the study.
-        recorded: the digests of inputs when the study began, for those that are gone since.
         labels: the key in the recipe of each data file, by its name.
         roots: by the name of a training its key without `CAPS`: what a longer training has in common.
     """
 
-    def __init__(self, plan: Plan, digests: Digests, recorded: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        digests: Digests,
+        recorded: Mapping[str, str],
+        inside: re.Pattern[str] = _INSIDE,
+    ) -> None:
         self.plan, self.digests, self.recorded = plan, digests, recorded
+        self._inside = inside
         self.labels = {
             name: key for method in plan.recipe.methods for key, name in data_files(method)
         }
@@ -85,7 +97,7 @@ class Keys:
         self.reads: dict[str, set[str]] = {}
         self.roots: dict[str, str] = {}
         self._steps = {step.name: step for step in plan.steps}
-        self._writers = _Writers(plan.steps)
+        self._writers = _Writers(plan.steps, inside)
         self._exists = cache(os.path.exists)  # files from outside stay what they are meanwhile
         self._before: dict[str, dict[str, None]] = {}
         for step in plan.steps:
@@ -142,9 +154,9 @@ class Keys:
         words = [text for name in inputs for text in (Path(name).suffix, self.digest(name))]
         if word in inputs:
             return words
-        for path in _paths_inside(word):
+        for path in self._inside.findall(word):
             made = self._made(path, before)
-            if not made and meets(path, f"{OUT}/data") and path not in _fresh(step):
+            if not made and meets(path, f"{OUT}/data") and path not in _fresh(step, self._inside):
                 # No prepare command names it: any may have made it.
                 made = [maker for maker in before if self._steps[maker].kind == PREPARE]
             self.reads[step.name].update(made)
@@ -181,11 +193,11 @@ class Keys:
 class _Writers:
     """Which steps write a path, something inside it, or a folder that it lies in."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step], inside: re.Pattern[str]) -> None:
         self._at: dict[str, list[str]] = {}
         self._inside: dict[str, list[str]] = {}
         for step in steps:
-            for path in writes(step):
+            for path in writes(step, inside):
                 self._at.setdefault(path, []).append(step.name)
                 for folder in _folders_above(path):
                     self._inside.setdefault(folder, []).append(step.name)
@@ -208,11 +220,6 @@ def _takes_files(flag: str) -> bool:
 @cache
 def _folders_above(path: str) -> list[str]:
     return [path[: slash.start()] for slash in re.finditer("/", path)]
-
-
-@cache
-def _paths_inside(word: str) -> list[str]:
-    return _INSIDE.findall(word)
 
 
 @cache

@@ -20,10 +20,11 @@ from treesyntax.study.recipe.recipe import Method, Recipe, with_content
 from treesyntax.study.recipe.search import SEARCH, TRIALS_FILE, Search
 from treesyntax.study.results.endings import ending
 from treesyntax.study.run.archive import names_by_other_code
+from treesyntax.study.run.former_keys import data_lay_ready, former_keys
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan, make_plan
-from treesyntax.study.run.steps import Run
+from treesyntax.study.run.steps import BEGUN_FILE, Run
 from treesyntax.study.search.choice import (
     Tried,
     choose,
@@ -90,7 +91,6 @@ class Trials:
             row = row_at[run.method.base, tuple(point)]
             self.row_of[run.name] = row
             self._runs[row.name, label, run.seed] = run
-        self.records = {record.key: record for record in read_records(folder)}
         self.rows = [row for row in recipe.methods if not rows or {row.name, row.base} & {*rows}]
 
     @property
@@ -103,6 +103,23 @@ class Trials:
         """The key of each training by the name of its run."""
         keys = self.ledger.keys.of
         return {run.name: keys[run.step("train")] for run in self.plan.runs}
+
+    @cached_property
+    def records(self) -> dict[str, Record]:
+        """What trials gave by the keys of their trainings, those of older versions too, see `former_keys`."""
+        records = {record.key: record for record in read_records(self.folder)}
+        former = former_keys(self.ledger) if records else {}
+        for run in self.plan.runs if former else ():
+            record, key = records.get(former[run.step("train")]), self.keys[run.name]
+            row, settings = (
+                self.row_of[run.name].name,
+                self.search.settings[run.method.point[-1][1]],
+            )
+            if record is None or key in records or (record.row, record.settings) != (row, settings):
+                continue
+            if (self.inner / run.folder / BEGUN_FILE).exists() and data_lay_ready(self.ledger, run):
+                records[key] = replace(record, key=key)
+        return records
 
     @cached_property
     def ledger(self) -> Ledger:
