@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -66,6 +67,27 @@ def parse_value(text: str) -> Any:
         raise MisreadError(
             "' #' begins a comment; write the whole value in quotes, inside those of the shell"
         )
+    return value
+
+
+def value_of(text: str) -> Any:
+    """A setting of transformers as YAML reads it; YAML takes ``1e-5`` for text, since it has no point.
+
+    Raises:
+        MisreadError: for one that YAML takes for something else than it looks.
+    """
+    try:
+        value = parse_value(text)
+        json.dumps(value)
+    except MisreadError:
+        raise
+    except (NotYamlError, TypeError):  # JSON has no dates, and a name may be one
+        return text
+    if isinstance(value, str):
+        try:
+            return float(text)  # which quotes keep a text
+        except ValueError:
+            return value
     return value
 
 

@@ -5,7 +5,6 @@ Nothing here loads torch or transformers, so that mistakes are told at once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.files import write_json
 from treesyntax.made.records import read_record_of
-from treesyntax.yaml_text import MisreadError, NotYamlError, parse_value
+from treesyntax.yaml_text import MisreadError, value_of
 
 CLASSES, TAGS, SEQ2SEQ, CAUSAL = TASKS = (
     "sequence-classification",
@@ -155,27 +154,6 @@ def read_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, Any]:
         except MisreadError as error:
             raise OptionError(f"{flag} {text}: {error}") from None
     return settings
-
-
-def value_of(text: str) -> Any:
-    """A value as YAML reads it; YAML takes ``1e-5`` for text, since it has no point.
-
-    Raises:
-        MisreadError: for one that YAML takes for something else than it looks.
-    """
-    try:
-        value = parse_value(text)
-        json.dumps(value)
-    except MisreadError:
-        raise
-    except (NotYamlError, TypeError):  # JSON has no dates, and a name may be one
-        return text
-    if isinstance(value, str):
-        try:
-            return float(text)  # which quotes keep a text
-        except ValueError:
-            return value
-    return value
 
 
 def write_job(folder: Path, job: Job) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from treesyntax.finetune.job import value_of
 from treesyntax.study.recipe.backbone import reads_trees
 from treesyntax.study.recipe.recipe import SPLITS, Flags, Recipe
 from treesyntax.study.recipe.trainer import (
@@ -37,7 +36,7 @@ from treesyntax.study.run.steps import (
     make_step,
     scoring_steps,
 )
-from treesyntax.yaml_text import MisreadError
+from treesyntax.yaml_text import MisreadError, value_of
 
 EPOCHS = 3
 """Of a training whose recipe has no cap: the default of TrainingArguments."""
