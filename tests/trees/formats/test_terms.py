@@ -347,7 +347,15 @@ def test_sexpr_refuses_what_would_be_another_tree(tree_format, text, message):
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("f ( ) // then g ( )", 1), ('f ( "//" ) /* // */', 0), ("/a\\/\\/b/", 0), ("x = `//`", 0)],
+    [
+        ("f ( ) // then g ( )", 1),
+        ('f ( "//" ) /* // */', 0),
+        ("/a\\/\\/b/", 0),
+        ("x = `//`", 0),
+        ("#!/usr/bin/env node f ( ) ;", 1),
+        ("f ( ) ; <!-- then g ( )", 1),
+        ("while ( x --> 0 ) { a <! --b }", 0),
+    ],
 )
 def test_line_comments_of_javascript_are_counted(text, count):
     with remarks_of("x.js") as remarks:
