@@ -71,10 +71,11 @@ def test_a_row_of_panels_is_a_run():
 
 def test_masks_of_a_sentence_have_a_row_a_layer_and_a_column_a_head():
     values = np.arange(2 * 2 * 9, dtype=float).reshape(2, 2, 3, 3)
-    figure = draw_panels(
-        [Run("r", values, ("a", "b", "c"))], KINDS["sentence_masks"], [1], [0, 1], (-9, 9)
-    )
+    tokens = ("a_1", "_", "c")
+    figure = draw_panels([Run("r", values, tokens)], KINDS["sentence_masks"], [1], [0, 1], (-9, 9))
     panels = figure.axes[:2]
+    for labels in (panels[0].get_yticklabels(), panels[1].get_xticklabels()):
+        assert tuple(label.get_text() for label in labels) == tokens
     assert [panel.get_title() for panel in panels] == ["head 1", "head 2"]
     assert panels[0].get_ylabel() == "r, layer 2\nquery"
     assert np.allclose(panels[1].collections[0].get_array(), values[1, 1])

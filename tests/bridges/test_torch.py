@@ -227,6 +227,24 @@ def test_another_attention_in_a_layer_is_refused_rather_than_passed_by():
         run(bridge, torch.randn(2, 7, 16), True, tree=BATCH)
 
 
+@pytest.mark.parametrize("keys", [{"add_zero_attn": True}, {"add_bias_kv": True}])
+def test_keys_that_are_no_tokens_are_refused_rather_than_left_out(keys: dict[str, bool]):
+    encoder = make()
+    encoder.layers[1].self_attn = nn.MultiheadAttention(16, 4, batch_first=True, **keys)
+    bridge = ts.TransformerEncoderBridge(encoder, "relation_mask")
+    with pytest.raises(ts.OptionError, match="keys that are no tokens"):
+        run(bridge, torch.randn(2, 7, 16), True, tree=BATCH)
+
+
+@pytest.mark.parametrize(("heads", "batch_first"), [(2, True), (8, True), (4, False)])
+def test_layers_of_several_sizes_are_refused(heads: int, batch_first: bool):
+    """Two heads would take the first two rows of tables for four."""
+    encoder = make()
+    encoder.layers[1] = nn.TransformerEncoderLayer(16, heads, 24, batch_first=batch_first)
+    with pytest.raises(ts.OptionError, match="differ in width, heads or batch_first"):
+        ts.TransformerEncoderBridge(encoder, "relation_mask")
+
+
 @pytest.mark.parametrize(
     "register",
     [

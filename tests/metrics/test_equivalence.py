@@ -41,6 +41,11 @@ from treesyntax.trees.tree import Tree
         ("( and ( exists $0 ( and ( p $0 ) ( r $0 ) ) ) ( exists $1 ( q $1 ) ) )",
          "( and ( exists $0 ( q $0 ) ) ( exists $1 ( and ( r $1 ) ( p $1 ) ) ) )", True),
         ("( f $0 ( p $0 ) )", "( f $1 ( p $1 ) )", False),
+        ("( lambda $0:e ( and:<t*,t> ( p:<e,t> $0 ) ( q $0 ) ) )",
+         "( lambda $1:e ( and:<t*,t> ( q $1 ) ( p:<e,t> $1 ) ) )", True),
+        ("( lambda $0:e ( p $0 ) )", "( lambda $0:i ( p $0 ) )", False),
+        ("( and:<t*,t> a b )", "( or:<t*,t> b a )", False),
+        ("( p:t a b )", "( p:t b a )", False),
     ],
 )  # fmt: skip
 def test_logical_forms_up_to_order_and_names(left: str, right: str, same: bool) -> None:
@@ -54,6 +59,7 @@ def test_logical_forms_up_to_order_and_names(left: str, right: str, same: bool) 
     [
         ("( and ( p $0 ) ( q c ) )", "( and ( q c ) ( p $0 ) )", True),
         ("( and a ( or b c ) )", "( and ( or c b ) a )", True),
+        ("( and:<t*,t> a b )", "( and:<t*,t> b a )", True),
         ("( and a b b )", "( and a a b )", False),
         ("( p a b )", "( p b a )", False),
         ("( lambda $0 e ( p $0 ) )", "( lambda $1 e ( p $1 ) )", False),

@@ -44,6 +44,8 @@ def test_f1_is_pooled_over_lines_and_signed() -> None:
 def test_the_place_of_a_conjunct_does_not_count_but_that_of_an_argument_does() -> None:
     assert value("f1:sexpr", ["( and a b c )"], ["( and c a b )"]) == 100
     assert value("f1:sexpr", ["( f a b c )"], ["( f c a b )"]) == 25
+    for metric in ("f1:sexpr", "productions:sexpr"):
+        assert value(metric, ["( and:<t*,t> a b c )"], ["( and:<t*,t> c a b )"]) == 100
     assert value("productions:sexpr", ["( and a b c )"], ["( and c a b )"]) == 100
     assert value("productions:sexpr", ["( f a b c )"], ["( f c a b )"]) == 0
     assert value("f1:jsonl", ['["and", "a", "b"]'], ['["and", "b", "a"]']) < 100

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 
+from treesyntax.errors import OptionError
 from treesyntax.nn.attention import attend
 from treesyntax.nn.kernels.lookup import read_table, sums_by_id
 from treesyntax.nn.pairs import PairTerm, merged, total_bias
@@ -303,6 +304,13 @@ def test_half_precision_sums_the_gradient_of_a_table_exactly_enough():
     assert by_id.grad.tolist() == [[[[4096, 0]]]]
     ones = torch.ones(1, 1, 1, 4096, dtype=torch.bfloat16)
     assert sums_by_id(ones, index, 2).tolist() == [[[[4096, 0]]]]
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+def test_a_bias_of_another_number_of_heads_is_refused(heads: int):
+    q, k, v, *_ = inputs()
+    with pytest.raises(OptionError, match=f"methods are of {heads} heads, but the queries have 3"):
+        attend(q, k, v, None, [PairTerm(IDS, torch.zeros(heads, 3))])
 
 
 def test_without_methods_it_is_pytorchs_kernel():

@@ -97,6 +97,16 @@ def test_batches_of_no_rows_nodes_or_tokens_are_right(rows: int, nodes: int, tok
     assert batch.token_node.shape == (rows, tokens)
 
 
+def test_labels_are_numbered_from_1():
+    """With enumerate alone the first label would be as any unknown one."""
+    tree = Tree([-1, 0], ["a", "b"])
+    with pytest.raises(ValueError, match="the label 'a' has the id 0, and 0 is that of unknown"):
+        batch_trees([tree], labels={"a": 0, "b": 1})
+    label = batch_trees([tree], labels={"b": 1}).label
+    assert label is not None
+    assert label.tolist() == [[0, 1]]
+
+
 def test_a_token_needs_one_of_the_nodes():
     with pytest.raises(ValueError, match="tree 0: the node of token 1 is none of its 1 nodes"):
         collate([(np.array([-1]), np.array([0]), np.array([0, 1]))], 3)

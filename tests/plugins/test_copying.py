@@ -159,7 +159,8 @@ def test_unknown_words_are_numbered_and_come_back(names, tmp_path, capsys, linea
     unknown = lines_of(data / "test.src-tgt.src.unknown")
     assert unknown[:3] == ["x y", "x y", "y x"]
     assert set(lines_of(data / "train.src-tgt.src.unknown")) == {""}
-    trees = [with_words(row, words.split()) for row, words in zip(sides[1], unknown, strict=True)]
+    pairs = zip(sides[1], unknown, strict=True)
+    trees = [with_words(row, words.split(), linearization) for row, words in pairs]
     written = [TreeText(linearization, "sexpr").text(" ".join(row)) for row in trees]
     assert written == lines_of(names / "new.tgt")
     # The references come back from the output of fairseq-generate, too.

@@ -78,6 +78,12 @@ class TransformerEncoderBridge(Bridge, nn.Module):
                     "place a bridge takes"
                 )
         attention = layers[0].self_attn
+        for layer in layers:
+            if _shape(layer.self_attn) != _shape(attention):
+                raise OptionError(
+                    f"the layers of this {name} differ in width, heads or batch_first; methods are of one size "
+                    "and order"
+                )
         self.spec, self.site = spec, Site(attention.embed_dim, attention.num_heads, len(layers))
         carried = (*ENCODINGS, *BIASES, *FEATURES, *PAIR_VECTORS, *VALUE_MAPS)
         methods = beside(methods_for(spec, self.site, carried, name), attention.in_proj_weight)
@@ -167,6 +173,11 @@ class TransformerEncoderBridge(Bridge, nn.Module):
                 )
 
 
+def _shape(attention: Any) -> tuple[int, int, bool]:
+    """The width, the heads, and whether the batch comes first."""
+    return attention.embed_dim, attention.num_heads, attention.batch_first
+
+
 def _refuse_hooks(module: nn.Module, name: str, instead: str) -> None:
     """Refuse hooks of a module in whose place a bridge computes: they would never be called."""
     hooks = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -194,6 +205,11 @@ class _Layer(nn.TransformerEncoderLayer):
             raise OptionError(
                 f"{type(self.self_attn).__name__} has replaced the attention of this layer; trees reach "
                 "nn.MultiheadAttention alone"
+            )
+        if self.self_attn.add_zero_attn or self.self_attn.bias_k is not None:
+            raise OptionError(
+                "self_attn has keys that are no tokens (add_zero_attn, add_bias_kv), which a bridge does not "
+                "compute; make it without"
             )
         _refuse_hooks(self.self_attn, "self_attn", "the layer or self_attn.out_proj")
         masks = (src_mask, src_key_padding_mask)

@@ -197,7 +197,8 @@ def run(args: argparse.Namespace) -> int:
             records = output.rest(records_of(path, source_format), path)
             lots = chunks(records, args.buffer, path.is_file(), output.done.records)
             writer = Writer(output.stream, to_text, args.nbest is not None, Counter())
-            translate(lots, encoder, engine, writer, output, advance)
+            linearization = data.target.encoding.linearization
+            translate(lots, encoder, engine, writer, output, advance, linearization)
     malformed = output.done.malformed + writer.written["malformed"]
     remarks.close(malformed, str(data.target.encoding.format_name))
     if long := output.done.long + len(encoder.skipped):

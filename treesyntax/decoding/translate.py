@@ -23,16 +23,17 @@ def translate(
     writer: Writer,
     output: Output,
     advance: Callable[[int], None],
+    linearization: str,
 ) -> None:
     """Translate chunks of records in order, write their hypotheses and keep them.
 
     After each chunk, ``advance`` is called with its number of sentences. A malformed record raises
-    its InputError once all records before it are written.
+    its InputError once all records before it are written. The linearization is that of the target.
     """
     numbers = count(output.done.records + 1)
     for chunk in chunks:
         sentences, fault = encoder.encode(chunk)
-        for hypotheses in _search(engine, sentences):
+        for hypotheses in _search(engine, sentences, linearization):
             writer.write(next(numbers), hypotheses)
         output.keep(chunk[: len(sentences)], writer.written["malformed"], len(encoder.skipped))
         advance(len(sentences))
@@ -40,12 +41,17 @@ def translate(
             raise fault
 
 
-def _search(engine: Engine, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
+def _search(
+    engine: Engine, sentences: Sequence[EncodedSource], linearization: str
+) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence; the model sees only sentences with tokens."""
     full = [sentence for sentence in sentences if len(sentence.ids) > 1]
     results = iter(engine.translate(full) if full else ())
     return [
-        [Hypothesis(score, with_words(tokens, sentence.words)) for score, tokens in next(results)]
+        [
+            Hypothesis(score, with_words(tokens, sentence.words, linearization))
+            for score, tokens in next(results)
+        ]
         if len(sentence.ids) > 1
         else [EMPTY]
         for sentence in sentences

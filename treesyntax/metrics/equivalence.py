@@ -20,7 +20,7 @@ from treesyntax.trees.tree import Tree
 
 
 class Calculus(NamedTuple):
-    """Which labels are variables, and where the order of children has no meaning.
+    """Which labels are variables, and where the order of children has no meaning, whatever their types (`untyped`).
 
     Attributes:
         variable: matches the label of a leaf that is a variable.
@@ -58,6 +58,11 @@ EFFORT = 200_000
 """Nodes that the comparison of two forms may look at, about half a second."""
 LEAST_ROUNDS = 4
 """Refinements of the colours that two forms of any size get."""
+
+
+def untyped(label: str) -> str:
+    """A label without its type, which GeoQuery's first forms have: ``and`` of ``and:<t*,t>``, ``$0`` of ``$0:e``."""
+    return label.partition(":")[0] or label
 
 
 def with_names(calculus: Calculus) -> Calculus:
@@ -196,7 +201,7 @@ def _recoloured(
 def _form(tree: Tree, calculus: Calculus) -> _Form:
     named = _with_binders if calculus.binders else _without_binders
     labels, variables = named(tree, calculus)
-    unordered = [label in calculus.unordered for label in tree.labels]
+    unordered = [untyped(label) in calculus.unordered for label in tree.labels]
     return _Form(labels, variables, tree.children(), tree.parents.tolist(), unordered)
 
 
@@ -216,23 +221,25 @@ def _with_binders(tree: Tree, calculus: Calculus) -> tuple[list[str], list[int]]
     labels, leaves = list(tree.labels), set(_variable_leaves(tree, calculus))
     parents, last = tree.parents.tolist(), tree.last_descendants.tolist()
     binders = [0] * len(tree)  # above each node, with the node itself
+    is_binder = [untyped(label) in calculus.binders for label in tree.labels]
     scopes: dict[str, list[tuple[int, int]]] = {}  # last node and number of binders
     for node, parent in enumerate(parents):
         above = binders[parent] if parent >= 0 else 0
         binds = node + 1 in leaves and parents[node + 1] == node
-        binders[node] = above + (binds and tree.labels[node] in calculus.binders)
+        binders[node] = above + (binds and is_binder[node])
         if node not in leaves:
             continue
-        open_scopes = scopes.setdefault(tree.labels[node], [])
+        name = untyped(tree.labels[node])
+        open_scopes = scopes.setdefault(name, [])
         while open_scopes and open_scopes[-1][0] < node:
             open_scopes.pop()
-        if parent == node - 1 and parent >= 0 and tree.labels[parent] in calculus.binders:
+        if parent == node - 1 and parent >= 0 and is_binder[parent]:
             open_scopes.append((last[parent], above))
         if open_scopes:
             # No variable's name is empty, so no label of the text can look like this.
-            labels[node] = f"$ {above - open_scopes[-1][1]}"
+            labels[node] = f"$ {above - open_scopes[-1][1]}{labels[node].removeprefix(name)}"
     return labels, [NO_VARIABLE] * len(tree)
 
 
 def _variable_leaves(tree: Tree, calculus: Calculus) -> list[int]:
-    return [node for node in tree.leaves if calculus.variable.fullmatch(tree.labels[node])]
+    return [node for node in tree.leaves if calculus.variable.fullmatch(untyped(tree.labels[node]))]

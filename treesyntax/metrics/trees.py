@@ -10,7 +10,14 @@ from collections.abc import Callable, Sequence
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.metrics.dong_lapata import SORTED, UNKNOWN, is_right
-from treesyntax.metrics.equivalence import CALCULI, PROLOG, Calculus, equivalent, with_names
+from treesyntax.metrics.equivalence import (
+    CALCULI,
+    PROLOG,
+    Calculus,
+    equivalent,
+    untyped,
+    with_names,
+)
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.tree import Tree
 
@@ -105,7 +112,8 @@ def node_parts(hypotheses: Sequence[str], references: Sequence[str], notation: s
         positions = zip(tree.labels, tree.parents.tolist(), tree.branches.tolist(), strict=True)
         for label, parent, branch in positions:
             above = tree.labels[parent] if parent >= 0 else None
-            counts[label, above, None if above in unordered else branch] += 1
+            any_place = above is not None and untyped(above) in unordered
+            counts[label, above, None if any_place else branch] += 1
         return counts
 
     return _overlaps(nodes, _parsed(hypotheses, references, notation))
@@ -125,7 +133,7 @@ def production_parts(hypotheses: Sequence[str], references: Sequence[str], notat
         for label, children in zip(tree.labels, tree.children(), strict=True):
             below = [tree.labels[child] for child in children]
             if below:
-                counts[label, *(sorted(below) if label in unordered else below)] += 1
+                counts[label, *(sorted(below) if untyped(label) in unordered else below)] += 1
         return counts
 
     return _overlaps(productions, _parsed(hypotheses, references, notation))

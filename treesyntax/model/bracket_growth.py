@@ -18,7 +18,7 @@ from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees, last_at_most
 from treesyntax.nn.tree_batch import NO_NODE, TreeBatch
-from treesyntax.trees.linearizations import CLOSE, OPEN
+from treesyntax.trees.symbols import CLOSE, OPEN
 
 BRACKETS = "bracketed_twice"
 """The linearization whose brackets grow a tree."""

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treesyntax.errors import OptionError
 from treesyntax.nn.devices import full_precision, is_transformed
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.kernels.flex import flex_attend
@@ -46,7 +47,15 @@ def attend(
 
     Returns:
         [B, H, Q, d].
+
+    Raises:
+        OptionError: for a bias of methods that were made for another number of heads.
     """
+    for term in terms:  # of more heads, the first rows would be read
+        if term.bias is not None and len(term.bias) != q.shape[1]:
+            raise OptionError(
+                f"the methods are of {len(term.bias)} heads, but the queries have {q.shape[1]}; make them with as many"
+            )
     if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         # A twentieth of a training's products: there is little to gain, and sums over pairs stay exact.
         with torch.autocast("cpu", enabled=False):

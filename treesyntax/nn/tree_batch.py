@@ -222,8 +222,8 @@ def batch_trees(
             that read them; others are 0.
 
     Raises:
-        ValueError: if there are not as many rows as trees, a row is longer than ``width``, or a node is
-            none of its trees.
+        ValueError: if there are not as many rows as trees, a row is longer than ``width``, a node is none of its
+            trees, or a label has the id of unknown ones or less.
         TreeError: for what is no tree.
     """
     if isinstance(trees, Tree):
@@ -235,6 +235,12 @@ def batch_trees(
     rows = [range(size) for size in sizes] if token_nodes is None else token_nodes
     if len(rows) != len(forests):
         raise ValueError(f"{len(forests)} trees, but token nodes of {len(rows)} rows")
+    if labels and min(labels.values()) < 1:
+        label = min(labels, key=labels.__getitem__)
+        raise ValueError(
+            f"the label {label!r} has the id {labels[label]}, and 0 is that of unknown labels; count from 1, and "
+            "leave out labels that shall be unknown"
+        )
     longest = max(map(len, rows), default=0)
     if width is not None and longest > width:
         raise ValueError(f"a row has {longest} tokens, but the batch has {width} columns")

@@ -2,7 +2,7 @@
 
 Where target tokens say which slots their node has, a copied word has no children: ``a22`` becomes
 ``a22/0``. In left-child-right-sibling forms a leaf may have a next sibling, so there are two
-forms, ``a22/0`` and ``a22/R``.
+forms, ``a22/0`` and ``a22/R``. Beside brackets, words that look like one are escaped (`leaf_token`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.trees.binary import FIRST_CHILD, NEXT_SIBLING
-from treesyntax.trees.symbols import annotate, split_symbol
+from treesyntax.trees.symbols import CLOSE, ESCAPE, OPEN, annotate, leaf_token, split_symbol
 
 NO_COPY = -1
 _PLACEHOLDER = re.compile("^<unk_([1-9][0-9]{0,5})>")
@@ -28,8 +28,9 @@ BRACKETS = "bracketed"
 
 def copied_label(symbol: str, linearization: str) -> str | None:
     """The word that a source symbol stands for; None for a node with children or a bracket."""
-    if linearization.startswith(BRACKETS) and (symbol.startswith("(") or symbol == ")"):
-        return None
+    if linearization.startswith(BRACKETS):
+        bracket = symbol.startswith(OPEN) or symbol == CLOSE
+        return None if bracket else symbol.removeprefix(ESCAPE)
     if not linearization.startswith((CHILDREN, SIBLINGS)):
         return symbol
     label, slots = split_symbol(symbol) or (symbol, ())
@@ -40,7 +41,9 @@ def copied_forms(label: str, linearization: str) -> list[str]:
     """The symbols of a copied word in a target of a linearization, 1 or 2."""
     if linearization.startswith(SIBLINGS):
         return [annotate(label, slots, binary=True) for slots in ((), (NEXT_SIBLING,))]
-    return [annotate(label, ())] if linearization.startswith(CHILDREN) else [label]
+    if linearization.startswith(CHILDREN):
+        return [annotate(label, ())]
+    return [leaf_token(label) if linearization.startswith(BRACKETS) else label]
 
 
 def copy_table(
@@ -100,12 +103,14 @@ def placeholder_table(symbols: Sequence[str], linearization: str) -> NDArray[np.
     return np.array(rows, dtype=np.int64).reshape(-1, forms_of_word).T
 
 
-def with_words(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Target tokens with the words that their placeholders stand for; others stay."""
+def with_words(tokens: Sequence[str], words: Sequence[str], linearization: str) -> list[str]:
+    """Target tokens of a linearization with the words that their placeholders stand for; others stay."""
 
     def word(match: re.Match[str]) -> str:
         number = int(match[1]) - 1
-        return words[number] if number < len(words) else match[0]
+        if number >= len(words):
+            return match[0]
+        return leaf_token(words[number]) if linearization.startswith(BRACKETS) else words[number]
 
     return [_PLACEHOLDER.sub(word, token) for token in tokens]
 

@@ -21,18 +21,21 @@ from treesyntax.trees.binary import to_binary
 from treesyntax.trees.controls import unshuffled
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.names import GIVEN, SHUFFLED, TEXT
-from treesyntax.trees.symbols import breadth_first as breadth_first_nodes
 from treesyntax.trees.symbols import (
+    CLOSE,
+    ESCAPE,
+    OPEN,
     from_nary,
     from_siblings,
     label_error,
+    leaf_token,
     nary_tokens,
     sibling_tokens,
     token_error,
 )
+from treesyntax.trees.symbols import breadth_first as breadth_first_nodes
 from treesyntax.trees.tree import NO_WORD, Tree
 
-OPEN, CLOSE, ESCAPE = "(", ")", "\\"
 MALFORMED = "("
 """Stands for output that is no tree: no format reads it as one."""
 LEAVES_ARE_WORDS = ("ptb", "mrg")
@@ -177,11 +180,6 @@ def from_bracketed(tokens: Sequence[str], twice: bool = False) -> Tree:
         depth = sum(token.startswith(OPEN) for token in tokens) - closed
         raise TreeError(f"{depth} bracket{'s are' if depth > 1 else ' is'} still open at the end")
     return Tree(parents, labels)
-
-
-def leaf_token(label: str) -> str:
-    """The token of a leaf in `bracketed`."""
-    return ESCAPE + label if label.startswith((OPEN, ESCAPE)) or label == CLOSE else label
 
 
 def _unescaped(position: int, token: str) -> str:

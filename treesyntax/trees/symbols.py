@@ -21,6 +21,7 @@ from treesyntax.errors import TreeError
 from treesyntax.trees.binary import FIRST_CHILD, NEXT_SIBLING, from_binary, to_binary
 from treesyntax.trees.tree import ROOT_PARENT, Tree
 
+OPEN, CLOSE, ESCAPE = "(", ")", "\\"
 SEPARATOR = "/"
 MAX_SLOTS = 10_000
 MAX_TABLE_CELLS = 1 << 26  # half a gigabyte
@@ -48,6 +49,11 @@ def annotate(label: str, slots: Sequence[int], binary: bool = False) -> str:
     """
     suffix = _SUFFIX_OF[tuple(slots)] if binary else str(len(slots))
     return f"{label}{SEPARATOR}{suffix}"
+
+
+def leaf_token(label: str) -> str:
+    """The token of a leaf between brackets, with a backslash before one that would pass for a bracket."""
+    return ESCAPE + label if label.startswith((OPEN, ESCAPE)) or label == CLOSE else label
 
 
 def split_symbol(symbol: str) -> tuple[str, Slots] | None:

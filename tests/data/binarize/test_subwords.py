@@ -11,7 +11,7 @@ from support.binarize_helpers import (
     write,
 )
 
-from treesyntax.data.sentencepiece import Segmenter
+from treesyntax.data.sentencepiece import Segmenter, train_model
 from treesyntax.data.tree_store import TreeStore
 
 
@@ -41,6 +41,17 @@ def test_trees_without_words_keep_whole_symbols(files, capsys):
         "dictionary en: 16 symbols, no subwords: its trees have no words" in capsys.readouterr().out
     )
     assert not (dest / "subwords.en.model").exists()
+
+
+def test_a_model_that_cuts_nothing_as_trees_have_no_words_is_told(files, tmp_path, capsys):
+    model = tmp_path / "given.model"
+    train_model(["the cat sleeps"] * 9, 13, "unigram", model, "text")
+    lambdas = write(files["bad"], ["( argmax ( city x ) y )", ""] * 10)
+    options = ("--train", lambdas, files["text"], "--source-format", "sexpr")
+    dest = binarize(files, *options, "--source-subword-model", model)
+    assert read(dest, "train", "en")[0] == ["argmax", "city", "x", "y"]
+    said = "10 of 20 first lines have no words; the subword model cuts none of their labels"
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

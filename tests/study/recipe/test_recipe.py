@@ -40,6 +40,7 @@ def test_the_resolved_recipe_is_a_fixed_point(path: Path, tmp_path: Path):
         ({"methods": {"a": {"arc": "x"}}}, "methods.a has an unknown key 'arc'"),
         ({"methods": {"a": {}}}, "methods.a lacks the key 'arch'"),
         ({"methods": {"a/b": {"arch": "x"}}}, "'a/b' is 'a/b'; use letters"),
+        ({"methods": {"_a": {"arch": "x"}}}, "'_a' begins with _, and figures leave such names out"),
         ({"name": "../x"}, "name is '../x'; use letters"),
         ({"title": 3}, "title is 3; it must be text"),
         ({"seeds": [1, 1]}, "seeds is [1, 1]; each may occur only once"),

@@ -125,14 +125,15 @@ def test_the_kind_of_a_wide_tree_is_found_at_once():
     assert kind_of(wide, f"( f {'x ' * 99_999})", "sexpr") == "a"
 
 
-def test_conjuncts_in_another_order_are_no_difference():
-    wanted = parse_tree(GOAL, "sexpr")
-    turned = parse_tree("( lambda $0 e ( and ( loc:t $0 s1 ) ( city:t $0 ) ) )", "sexpr")
+@pytest.mark.parametrize("label", ["and", "and:<t*,t>"])
+def test_conjuncts_in_another_order_are_no_difference(label: str):
+    wanted = parse_tree(GOAL.replace("and", label), "sexpr")
+    turned = parse_tree(f"( lambda $0 e ( {label} ( loc:t $0 s1 ) ( city:t $0 ) ) )", "sexpr")
     own, other = first_difference(turned, wanted, "sexpr")[-1]
     assert (turned.labels[own], wanted.labels[other]) == ("s1", "s0")
-    lacking = parse_tree("( lambda $0 e ( and ( loc:t $0 s0 ) ) )", "sexpr")
+    lacking = parse_tree(f"( lambda $0 e ( {label} ( loc:t $0 s0 ) ) )", "sexpr")
     above, (own, other) = first_difference(lacking, wanted, "sexpr")[-2:]
-    assert lacking.labels[above[0]] == wanted.labels[above[1]] == "and"
+    assert lacking.labels[above[0]] == wanted.labels[above[1]] == label
     assert own is None
     assert wanted.labels[other] == "city:t"
 

@@ -77,6 +77,17 @@ def test_pdf_and_png_fit_the_text_and_can_be_read(tmp_path: Path):
     assert small.get_figwidth() == 12
 
 
+def test_dollar_signs_of_names_are_no_formulas(tmp_path: Path):
+    names = ["$$", "$x_1$", r"\$y$", "$0"]
+    figure = wide_figure()
+    figure.axes[0].set_xticks(range(4), names)
+    figure.axes[1].set_title("$a$")
+    with paper_formats(("png",)):
+        text = write_figure_files(figure, tmp_path / "a.svg")
+    for name in (*names, "$a$"):
+        assert f">{name}</text>" in text
+
+
 @pytest.mark.parametrize("width", [0.0, -3.0, 1e9, float("nan")])
 def test_an_odd_width_is_refused(width: float):
     with pytest.raises(OptionError, match="give 2 to 40 inches"):

@@ -71,6 +71,8 @@ def test_a_full_stop_behind_a_bare_expression_is_refused():
         (SEXPR, "(f (g x)(h y))", None),
         (SEXPR, "(f $0:<e,t> (g))", None),
         (SEXPR, '("f"(g "a")"b"\'"c")', "names right before a bracket"),
+        (SEXPR, "( event what 's on )", "quotes right before a name"),
+        (SEXPR, "( f '( a ) ''( b ) don't \"it 's\" `c )", None),
         (BARE, "( lambda $0 e ( f $0 ) )", "brackets around the whole tree"),
         (BARE, "what is it\tcapital:<c,t> s0", "tabs between words"),
         (BARE, "f ( a )\t", None),
@@ -334,6 +336,7 @@ def test_sexpr_reads_strings_and_quotes_as_lisp_does(text, expected):
         ("(w / want-01 :ARG0 (b / boy))", "'w / want-01' is AMR, a graph, in which a node may have"),
         ("cook ( theme = cake )", "'=' stands between 'theme' and 'cake'; write ( = a b ) with the"),
         ("( f:<a,(b) )", "the type in 'f:<a,' is not closed; end it with >"),
+        ("( f '", "a quote or comma stands alone, as in another language"),
         ("( f x,y )", "a comma stands right behind 'x', as in another language; put spaces"),
         ("cook ( cake , pie )", "a quote or comma stands alone, as in another language"),
         ("answer(city(all))", "'answer' is followed by '(' without a space, as in another language"),
@@ -347,7 +350,15 @@ def test_sexpr_refuses_what_would_be_another_tree(tree_format, text, message):
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("f ( ) // then g ( )", 1), ('f ( "//" ) /* // */', 0), ("/a\\/\\/b/", 0), ("x = `//`", 0)],
+    [
+        ("f ( ) // then g ( )", 1),
+        ('f ( "//" ) /* // */', 0),
+        ("/a\\/\\/b/", 0),
+        ("x = `//`", 0),
+        ("#!/usr/bin/env node f ( ) ;", 1),
+        ("f ( ) ; <!-- then g ( )", 1),
+        ("while ( x --> 0 ) { a <! --b }", 0),
+    ],
 )
 def test_line_comments_of_javascript_are_counted(text, count):
     with remarks_of("x.js") as remarks:

@@ -188,7 +188,7 @@ def draw_panels(
             name = f"{run.name}, layer {layer + 1}" if square else run.name
             panel.set_ylabel(f"{name}\n{kind.labels[1]}", fontsize=8)
         panel.tick_params(labelsize=7)
-    names = [name.replace("_", " ") for name in runs[0].columns]
+    names = [name if square else name.replace("_", " ") for name in runs[0].columns]
     for panel in axes[-1]:
         name_ticks(panel, names)
     for panel in axes[:, 0]:

@@ -26,6 +26,11 @@ RESPELT = Remark(
     "characters that the subword model spells otherwise (such as ½ as 1⁄2)",
     "no output can have them; --subword-normalization identity trains one that keeps them",
 )
+WORDLESS = Remark(
+    "no words",
+    "the subword model cuts none of their labels, which are tokens as they are",
+    ("have", "has"),
+)
 SAY_EVERY = 10.0
 
 
@@ -71,11 +76,14 @@ def checked(side: SideOptions) -> SideOptions:
         segmenter.check_trees(encoding.units)
     whole = not side.has_trees or bool(encoding.units)
     task = next(tasks([side], ["train"]))
-    lines, texts = task.batch.records.lines, words_of_batch(encoding, task.batch)
+    records, texts = task.batch.records, words_of_batch(encoding, task.batch)
+    rows = zip(records.lines, records.texts, texts, strict=True)
     with remarks_of(task.batch.path) as remarks:
-        for remarks.line, text in islice(zip(lines, texts, strict=True), CHECKED_LINES):
+        for remarks.line, record, text in islice(rows, CHECKED_LINES):
             remarks.records += 1
             words = text.split()
+            if not words and record.strip():
+                remark(WORDLESS)
             subwords = (
                 segmenter.line(text) if whole else chain.from_iterable(segmenter.words(words))
             )

@@ -286,6 +286,11 @@ def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[A
     for name, method in methods.items():
         if not kind_of(name):
             check.folder_name(name, f"the method name {name!r}")
+        if name.startswith("_"):
+            cause = (
+                "begins with _, and figures leave such names out of their legends; choose another"
+            )
+            raise check.error(f"the method name {name!r}", cause)
         check.keys(method, f"methods.{name}", ("arch",), (ABOUT, CONTROLS, *SECTIONS, *OWN))
         for section in (*SECTIONS, *OWN):
             check.mapping(method.get(section, {}), f"methods.{name}.{section}")

@@ -88,12 +88,17 @@ def papers_of(
 def svg_text(figure: Figure, salt: str = "treesyntax") -> str:
     """A figure as SVG with its text as text, so that it can be searched.
 
+    Names are of data: of ``$x$`` matplotlib would make a formula, and ``$$`` is none.
+
     Args:
         figure: any.
         salt: of its ids; the same figure with the same salt is the same text.
     """
     import matplotlib
+    from matplotlib.text import Text
 
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
     stream = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
         figure.savefig(stream, format="svg", metadata={"Date": None})

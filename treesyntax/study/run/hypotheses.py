@@ -98,7 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             words = [line.split() for line in read_lines(args.unknown)]
             pairs = zip(hypotheses, words, strict=True)
             hypotheses = [
-                " ".join(with_words(line.split(" "), line_words)) for line, line_words in pairs
+                " ".join(with_words(line.split(" "), line_words, args.linearization or ""))
+                for line, line_words in pairs
             ]
         if args.bytes:
             hypotheses = [with_characters(line) for line in hypotheses]

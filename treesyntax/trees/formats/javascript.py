@@ -33,9 +33,10 @@ left it ends the process."""
 WITHOUT_SPACES = ("<STRING>", "<TEMPLATE_STRING>", "<REGEX>", "<JSX_ELEMENT>")
 """Nodes between whose children white space would be text."""
 LINE_COMMENTS = Remark(
-    "comments from // to the end of the line",
-    "all behind // is the comment: where lines were joined, write /* */ or leave comments out",
+    "comments from //, <!-- or #! to the end of the line",
+    "all behind these signs is the comment: where lines were joined, write /* */ or leave comments out",
 )
+_COMMENTS = ("comment", "html_comment", "hash_bang_line")
 _SPACES = re.compile(rf"[\s{SPACE}]")
 
 
@@ -81,7 +82,7 @@ def _label(node: Node, source: bytes) -> str:
     if node.child_count:
         return f"<{node.type.upper()}>"
     text = source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
-    if node.type == "comment" and text.startswith("//"):
+    if node.type in _COMMENTS and not text.startswith("/*"):
         remark(LINE_COMMENTS)
     return with_visible_spaces(text) if _SPACES.search(text) else text
 

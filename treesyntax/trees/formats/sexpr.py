@@ -8,7 +8,7 @@ spacing and quotes.
 ``sexpr`` writes the outer parentheses, ``sexpr_bare`` leaves them out as the GeoQuery files do.
 Atoms are separated by ASCII white space and parentheses. Of Lisp, ``"new york"`` is one atom, whose
 label has ``␣`` for each space since tokens hold none, and ``'x`` is read as ``( quote x )``, a backquote
-as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``. Types, ``loc:<lo,<lo,t>>``, are
+as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``; ``'x`` is counted. Types, ``loc:<lo,<lo,t>>``, are
 part of their atom. Comments, square and curly
 brackets, ``|symbols|``, ``'single quotes'``, strings without a space beside them, ``"1998"^^year``, and what
 looks like another language, ``f(x)`` and ``a = b``, are refused, as are graphs of AMR; ``( f(x) )`` is read as Lisp has it,
@@ -48,6 +48,10 @@ _OTHER_QUOTES = re.compile(
 GLUED = Remark(
     "names right before a bracket, f(x)",
     "each is read as two items, f and the list ( x ): write ( f x ) if x belongs to f",
+)
+QUOTED = Remark(
+    "quotes right before a name ('s)",
+    "each is read as Lisp has it, ( quote s ): write words of text, such as 's, in double quotes",
 )
 WRAPPED = Remark(
     "brackets around the whole tree", "they are read as a node (): use the format sexpr"
@@ -131,6 +135,8 @@ def _split(text: str) -> list[str]:
             token not in QUOTES or text[match.end() : match.end() + 1] in ("", " ", ")")
         ):
             raise RecordError(*_NOT_ATOMS[token])
+        if token == "'" and text[end] not in ("(", '"', *QUOTES):
+            remark(QUOTED)
         if glued and '"' in (token[0], tokens[-1][0]) and not {token, tokens[-1]} & _MARKS:
             cause = f"{token[:40]!r} stands right behind {tokens[-1].replace(SPACE, ' ')[:40]!r}"
             remedy = "write both as one string, or a space between them if they are two items"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from treesyntax.metrics import ITEM_METRICS, plain_name
-from treesyntax.metrics.equivalence import CALCULI
+from treesyntax.metrics.equivalence import CALCULI, untyped
 from treesyntax.metrics.kinds import RIGHT
 from treesyntax.study.results.outputs import Outputs, tree_format
 from treesyntax.trees.tree import Tree
@@ -43,7 +43,7 @@ def first_difference(output: Tree, reference: Tree, notation: str) -> list[Diffe
         ):
             break
         children = [list(below[0][output_node]), list(below[1][reference_node])]
-        if output.labels[output_node] in unordered:
+        if untyped(output.labels[output_node]) in unordered:
             children = [
                 _without(
                     mine, codes[side], [codes[1 - side][child] for child in children[1 - side]]
@@ -82,7 +82,7 @@ def _codes(tree: Tree, unordered: Collection[str], numbers: dict[object, int]) -
     for node in range(len(tree) - 1, -1, -1):
         label = tree.labels[node]
         below: object = tuple((branches[child], codes[child]) for child in children[node])
-        if label in unordered:
+        if untyped(label) in unordered:
             below = tuple(sorted(codes[child] for child in children[node]))
         codes[node] = numbers.setdefault((label, below), len(numbers))
     return codes
