@@ -15,7 +15,7 @@ from support.analysis_helpers import HEADS, LAYERS, analyse, build_methods, refu
 from support.study_helpers import result, write_recipe
 from torch import nn
 
-from treesyntax.analysis.relative_tables import compute_tables, draw_table
+from treesyntax.analysis.relative_tables import compute_tables, describe, draw_table
 from treesyntax.analysis.strength_study import draw_rows, read_rows
 from treesyntax.analysis.strength_trajectories import draw_trajectories, read_moment
 from treesyntax.nn.relations import RELATIONS
@@ -60,6 +60,19 @@ def test_a_vector_of_zeros_has_no_cosine():
     ]
     assert len(lines) == LAYERS
     assert figure.axes[0].get_ylabel() == "length of the vector"
+
+
+@pytest.mark.parametrize(
+    ("clip", "named"),
+    [(2, "≤ −2|−1|0|+1|≥ +2"), (16, "≤ −16|−12|−8|−4|0|+4|+8|+12|≥ +16"), (9, "≤ −9|−6|−3|0|+3|+6|≥ +9")],
+)  # fmt: skip
+def test_axes_name_few_of_many_distances(clip: int, named: str):
+    table = describe(np.random.default_rng(1).normal(size=(2, 1, 2 * clip + 1, 4)))
+    lengths, first, second, _ = draw_table(table, "keys").axes
+    for axis in (lengths.xaxis, first.xaxis, first.yaxis, second.xaxis):
+        assert "|".join(label.get_text() for label in axis.get_ticklabels()) == named
+        assert [table.distances[round(row)] for row in axis.get_ticklocs()] == named.split("|")
+    assert not second.get_yticks().size  # its rows are those of the panel before it
 
 
 def test_the_tables_command(tmp_path: Path, capsys: pytest.CaptureFixture):
