@@ -148,6 +148,15 @@ def test_faulty_axes_are_refused(tmp_path: Path, axes: object, message: str):
     assert message in str(error.value)
 
 
+def test_two_rows_of_one_name_are_refused(tmp_path: Path):
+    """They shared a folder, and each took the runs of the other for its own."""
+    method = two_methods()["sequence"]
+    axes = {"b-c": {"methods.a.train.lr": [1]}, "c": {"methods.a-b.train.lr": [1]}}
+    path = write_recipe(tmp_path, axes=axes, methods={"a": method, "a-b": method})
+    with pytest.raises(OptionError, match=r"methods.a-b has the row a-b-c=1, as a does; rename"):
+        read_recipe(path)
+
+
 def domains() -> dict:
     """A recipe with a folder of data for each domain, its variables made of others."""
     data = {

@@ -214,6 +214,21 @@ def test_a_script_of_the_recipe_counts_with_what_it_imports(tmp_path: Path, pack
     (script := tmp_path / "make.py").write_text("import helper\n")
     assert moves(helper, "prepare", "python", str(script), "out")
     assert not now("prepare", "cp", "a", "b")
+    assert moves(helper, "prepare", "bash", "-c", f"python {script} out", edit="y = 1\n")
+
+
+def test_a_module_that_the_recipe_runs_counts_with_what_it_imports(
+    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("made", "whole"):
+        (tmp_path / name).mkdir()
+    (helper := tmp_path / "made/helper.py").write_text("x = 1\n")
+    (tmp_path / "made/pairs.py").write_text("import made.helper\n")
+    (main := tmp_path / "whole/__main__.py").write_text("x = 1\n")
+    assert moves(helper, "prepare", "python", "-m", "made.pairs", "out")
+    assert moves(main, "prepare", "python", "-m", "whole", "out")
+    assert not now("prepare", "git", "commit", "-m", "made")
 
 
 def test_records_of_several_steps_and_rules():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_programs import UPDATES
+from support.study_helpers import recipe_content, recipe_with
 
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.recipe import flag_words, read_recipe
@@ -49,6 +50,19 @@ def test_a_plan_has_every_step_once_after_what_it_needs(path: Path):
     assert plan.steps[-1].needs == tuple(
         f"{method}-{seed}/analyses" for seed in (1, 2) for method in ("sequence", "relation_mask")
     )
+
+
+def test_no_two_steps_have_one_name_where_a_label_has_a_plus(tmp_path: Path):
+    """The data of two rows and those of one row had one name, so that each row trained on whichever came last."""
+    method = recipe_content()["methods"]["sequence"]
+    axes = {"x": {"methods.a.binarize.subword-vocab": {"1": 5, "1+b": 9}}}
+    changes = {"binarize": {"subword-vocab": 5}, "differences": {"binarize.subword-vocab": "x"}}
+    methods = {"a": method, "b": method}
+    plan = make_plan(recipe_with(tmp_path, **changes, axes=axes, methods=methods))
+    assert len({step.name for step in plan.steps}) == len(plan.steps)
+    needs = {run.name: plan.steps_of(run)[0].needs for run in plan.runs if run.seed == 1}
+    assert needs["a-x=1-1"] == needs["b-1"] == ("binarize/a-x=1+b",)
+    assert needs["a-x=1+b-1"] == ("binarize/a-x=1+b+",)
 
 
 def test_a_study_may_do_without_analyses(path: Path):

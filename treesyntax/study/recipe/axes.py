@@ -222,6 +222,17 @@ def expand(axes: Sequence[Axis], methods: Mapping[str, dict[str, Any]]) -> Itera
             yield variant
 
 
+def check_names(variants: Sequence[Variant], check: Check) -> None:
+    """Refuse two rows of one name, which would share a folder: ``a`` at ``b-c=1`` and ``a-b`` at ``c=1``."""
+    bases: dict[str, str] = {}
+    for variant in variants:
+        if (base := bases.setdefault(variant.name, variant.base)) != variant.base:
+            raise check.error(
+                f"methods.{variant.base}",
+                f"has the row {variant.name}, as {base} does; rename the method or the axis",
+            )
+
+
 def _set(variant: Variant, keys: list[str], value: Any) -> None:
     """Set one option, unless it is another method's."""
     if keys[0] == METHODS:  # of a method's controls too, and what names a control comes later

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.jobs.imports import SUFFIX
-from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand, read_axes
+from treesyntax.study.recipe.axes import (
+    AT,
+    Axis,
+    Variant,
+    check_names,
+    check_places,
+    expand,
+    read_axes,
+)
 from treesyntax.study.recipe.budget import BUDGETS, FIXED, REST, TRAIN_ON, factor_of, trained_on
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
@@ -301,7 +309,9 @@ def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[A
                 raise check.error(key, "is not a variable; give it a value for all under vars")
     axes = read_axes(raw.get("axes", {}), raw, check)
     check_places(methods, axes, check)
-    return list(expand(axes, methods)), axes
+    variants = list(expand(axes, methods))
+    check_names(variants, check)
+    return variants, axes
 
 
 def _prepare(

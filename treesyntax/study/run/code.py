@@ -338,15 +338,30 @@ def _of_preparing(words: tuple[str, ...], root: Path) -> dict[str, str]:
         digests |= {
             f"{name}/{room}": digest for room, digest in _of_entries((module,), root).items()
         }
-    for word in () if words[:1] == OURS[:1] else words:
+    for file, folder in () if words[:1] == OURS[:1] else _scripts(words):
+        roots = [*_roots(root), *_user_roots(folder / file.name)]
+        files = closure([file], roots, _left_out(root))
+        digests[f"{OWN}{file.name}"] = digest_of(files)
+        packages = _of_packages(files, roots, root)
+        digests |= {f"{PACKAGE}{name}": value for name, value in packages.items()}
+    return digests
+
+
+def _scripts(words: Sequence[str]) -> Iterator[tuple[Path, Path]]:
+    """The Python files that a command of the recipe runs, each with the folder where it finds other modules.
+
+    They are named as files, or as modules after ``-m``. A word of the command may be the text of one for a shell.
+    """
+    before, here = "", Path()
+    for word in " ".join(words).split():
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
-            roots = [*_roots(root), *_user_roots(file)]
-            files = closure([file], roots, _left_out(root))
-            digests[f"{OWN}{file.name}"] = digest_of(files)
-            packages = _of_packages(files, roots, root)
-            digests |= {f"{PACKAGE}{name}": value for name, value in packages.items()}
-    return digests
+            yield file, file.parent
+        elif before == "-m" and word.partition(".")[0] not in OURS:
+            for name in (f"{word}.__main__", word):
+                if (module := module_file(name, [Root(here)])) and module.suffix == ".py":
+                    yield module, here
+        before = word
 
 
 def _of_model(command: Sequence[str]) -> dict[str, str]:

@@ -58,7 +58,12 @@ class Fairseq:
     ) -> list[Step]:
         """Each distinct setting of binarize once, then the runs."""
         groups = _binarize_groups(recipe)
-        binarize = [_binarize_step(recipe, methods, needs) for methods in groups]
+        binarize: list[Step] = []
+        for methods in groups:
+            step = _binarize_step(recipe, methods, needs)
+            while step.name in [other.name for other in binarize]:  # labels of axes may have a plus
+                step = replace(step, name=f"{step.name}+")
+            binarize.append(step)
         folder_of = {
             method.name: step
             for methods, step in zip(groups, binarize, strict=True)

@@ -13,6 +13,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from glob import glob
+from itertools import pairwise
 from pathlib import Path
 
 from treesyntax.data.binarize.options import file_flags
@@ -22,6 +24,7 @@ from treesyntax.study.recipe.fairness import NOT_IN_KEYS
 from treesyntax.study.recipe.recipe import SPLITS, Method
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import COUNTED_BY, MODEL, OUT, PREPARE, Step, inside
+from treesyntax.trees.formats.offsets import OFFSETS
 
 PARSE = ("treesyntax", "parse")
 GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
@@ -32,6 +35,11 @@ CAPS = ("--max-update", "--max-epoch", "--patience", "--stop-time-hours")
 """Flags that end a training and change nothing before its end, see :mod:`treesyntax.study.run.extension`."""
 SETTINGS = ("--set", "--generate")
 """Flags of a finetuning whose values are ``NAME=VALUE``, which may be a file that transformers reads."""
+START = "--finetune-from-model"
+"""The only flag of fairseq for a file whose name does not end in path."""
+_WRITTEN_TO = re.compile(r">+\s*[^\s;|&()]+")
+_BETWEEN_NAMES = re.compile(r"[\s;|&<>()'\"`=,]+")
+"""What may stand around the name of a file in the text of a command for a shell."""
 _LEFT_OUT = frozenset(f"--{flag}" for flag in NOT_IN_KEYS)
 _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 """Folders whose names come from those of rows."""
@@ -75,6 +83,8 @@ class Keys:
     Attributes:
         of: the key by the name of the step.
         inputs: by the name of the step the files and folders outside the study that it reads.
+        uncounted: those of them that are no part of the key, which older versions made without them. A study
+            whose files change is refused, so that the key need not say which they were.
         reads: by the name of the step the earlier steps that made what it reads inside the study.
         labels: the key in the recipe of each data file, by its name.
         roots: by the name of a training its key without `CAPS`: what a longer training has in common.
@@ -94,6 +104,7 @@ class Keys:
         }
         self.of: dict[str, str] = {}
         self.inputs: dict[str, list[str]] = {}
+        self.uncounted: dict[str, list[str]] = {}
         self.reads: dict[str, set[str]] = {}
         self.roots: dict[str, str] = {}
         self._steps = {step.name: step for step in plan.steps}
@@ -105,9 +116,15 @@ class Keys:
             for need in step.needs:
                 before |= self._before[need]
             self._before[step.name] = before
-            self.inputs[step.name] = list(dict.fromkeys(self._outside(step)))
+            counted = dict.fromkeys(self._outside(step))
+            uncounted = dict.fromkeys(self._uncounted(step, counted))
+            self.uncounted[step.name] = [name for name in uncounted if name not in counted]
+            self.inputs[step.name] = [*counted, *self.uncounted[step.name]]
             self.reads[step.name] = set()
-            words = [[self._word(word, step, before) for word in group] for group in _groups(step)]
+            words = [
+                [self._word(word, step, before, counted) for word in group]
+                for group in _groups(step)
+            ]
             self.of[step.name] = sha256_of_value(words)
             if step.name in plan.run_of_training:
                 root = [group for group in words if group[:1] not in [[[cap]] for cap in CAPS]]
@@ -145,8 +162,9 @@ class Keys:
         """Of an input; as recorded if it is gone."""
         return self.digests.of(name) if os.path.exists(name) else self.recorded[name]
 
-    def _word(self, word: str, step: Step, before: Mapping[str, None]) -> list[str]:
-        outside = self.inputs[step.name]
+    def _word(
+        self, word: str, step: Step, before: Mapping[str, None], outside: Mapping[str, None]
+    ) -> list[str]:
         if not outside and OUT not in word:
             return [word]
         names = [*_candidates(word), *(_setting_files(word) if step.kind != PREPARE else ())]
@@ -185,6 +203,23 @@ class Keys:
             for name in _setting_files(word) if flag in SETTINGS and step.kind != PREPARE else ():
                 if self._is_input(name) and not os.path.isdir(name):  # in which logs are written
                     yield name
+
+    def _uncounted(self, step: Step, counted: Mapping[str, None]) -> Iterator[str]:
+        """The files outside the study that a command reads though no word of it is their name.
+
+        They lie beside those that it names, or stand in the text of a command for a shell.
+        """
+        names = [f"{name.removesuffix('.gz')}{OFFSETS}" for name in counted]
+        if step.kind == PREPARE:
+            texts = [word for word in step.command if _BETWEEN_NAMES.search(word)]
+            names += _BETWEEN_NAMES.split(_WRITTEN_TO.sub(" ", " ".join(texts)))
+        else:
+            words = _values(step.command)
+            names += [value for flag, value in pairwise(words) if flag.replace("_", "-") == START]
+        for name in names:
+            for file in glob(name) if _is_pattern(name) else (name,):
+                if self._is_input(file) and not os.path.isdir(file):
+                    yield file
 
     def _is_input(self, name: str) -> bool:
         return OUT not in name and (self._exists(name) or name in self.recorded)
@@ -269,6 +304,11 @@ def _setting_files(word: str) -> list[str]:
     """What may name a file in the value of a setting, which is no bare word."""
     value = word.partition("=")[2]
     return [value] if "/" in value or "." in value else []
+
+
+def _is_pattern(name: str) -> bool:
+    """Whether a shell puts names of files in the place of a word; a bare star is more often something else."""
+    return OUT not in name and bool(re.search(r"[*?[]", name) and re.search(r"\w", name))
 
 
 @cache
