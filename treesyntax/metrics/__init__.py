@@ -216,7 +216,12 @@ def measured(
     plain = plain_name(name)
     get_metric(name, counted)  # or refuse
     check_aligned(hypotheses, references)
-    hypotheses, references = list(hypotheses), list(references)
+    (
+        hypotheses,
+        references,
+    ) = (  # of an array or a column; what a metric does to a list, `check_metric` sees
+        lines if isinstance(lines, list) else list(lines) for lines in (hypotheses, references)
+    )
     if plain != name and counted is not None:
         if len(counted) != len(references):
             raise OptionError(

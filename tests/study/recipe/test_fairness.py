@@ -19,6 +19,7 @@ from treesyntax.study.recipe.fairness import (
     own_settings,
 )
 from treesyntax.study.report.table import make_table
+from treesyntax.study.run.fairseq import RECORDS
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.plan import make_plan
 
@@ -62,7 +63,8 @@ def test_differences_beside_the_method_are_refused(tmp_path: Path, override: str
 
 @pytest.mark.parametrize("flag", NO_EFFECT)
 def test_rows_may_differ_in_flags_that_change_no_number(tmp_path: Path, flag: str):
-    recipe = recipe_with(tmp_path, f"methods.stack_pe.train.{flag}=1")
+    value = "'{run}/1'" if flag in RECORDS else "1"
+    recipe = recipe_with(tmp_path, f"methods.stack_pe.train.{flag}={value}")
     check_fairness(recipe)
     keys = [
         Keys(make_plan(one), Digests(tmp_path), {}).of for one in (recipe_with(tmp_path), recipe)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import EntryPoint
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -353,7 +353,8 @@ def _scripts(words: Sequence[str]) -> Iterator[tuple[Path, Path]]:
     They are named as files, or as modules after ``-m``. A word of the command may be the text of one for a shell.
     """
     before, here = "", Path()
-    for word in " ".join(words).split():
+    parts = [[word] if Path(word).is_file() else word.split() for word in words]
+    for word in chain.from_iterable(parts):
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
             yield file, file.parent
