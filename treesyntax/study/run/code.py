@@ -353,8 +353,8 @@ def _scripts(words: Sequence[str]) -> Iterator[tuple[Path, Path]]:
     They are named as files, or as modules after ``-m``. A word of the command may be the text of one for a shell.
     """
     before, here = "", Path()
-    parts = [[word] if Path(word).is_file() else word.split() for word in words]
-    for word in chain.from_iterable(parts):
+    shell_words = [[word] if Path(word).is_file() else word.split() for word in words]
+    for word in chain.from_iterable(shell_words):
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
             yield file, file.parent
