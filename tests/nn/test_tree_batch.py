@@ -127,3 +127,4 @@ def test_a_batch_is_moved_whole():
     moved = batch.to("meta")
     assert {one.device.type for one in moved.to_dict().values()} == {"meta"}
     assert moved.to_dict().keys() == batch.to_dict().keys()
+    assert batch.to("meta", non_blocking=True).parent.device.type == "meta"

@@ -93,10 +93,12 @@ class TreeBatch:
         required = (tensors["parent"], tensors["branch"], tensors["token_node"])
         return cls(*required, tensors.get("label"))
 
-    def to(self, device: torch.device | str) -> TreeBatch:
-        """The same on a device; itself where it is there already."""
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> TreeBatch:
+        """The same on a device, with the arguments of a tensor's ``to``; itself where it is there already."""
         tensors = self.to_dict()
-        moved = {name: tensor.to(device) for name, tensor in tensors.items()}
+        moved = {
+            name: tensor.to(device, non_blocking=non_blocking) for name, tensor in tensors.items()
+        }
         same = all(moved[name] is tensor for name, tensor in tensors.items())
         return self if same else TreeBatch(**moved, check=False)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 from study.run.growing_studies import content, run, table, trained
 
-from treesyntax.study.run.former_keys import CUT_OFF
-from treesyntax.study.run.keys import Keys
+from treesyntax.study.run.former_keys import FormerKeys
 
 pytestmark = pytest.mark.usefixtures("quick")
 ROWS = ["sequence-lr=1-1", "sequence-lr=2-1"]
@@ -21,7 +19,7 @@ def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def run_older(**changes: object) -> str:
         with monkeypatch.context() as patch:
-            patch.setattr("treesyntax.study.run.ledger.Keys", partial(Keys, inside=CUT_OFF))
+            patch.setattr("treesyntax.study.run.ledger.Keys", FormerKeys)
             return run(tmp_path, **changes)
 
     return run_older
@@ -37,7 +35,7 @@ def test_what_an_older_version_trained_is_kept(tmp_path: Path, older, capsys):
     capsys.readouterr()
     assert run(tmp_path, **recipe(tmp_path)) == ""
     said = capsys.readouterr().out
-    assert "2 runs of an older version at points of axes are kept" in said
+    assert "2 runs of an older version are kept" in said
     assert "the former run is in" not in said
     assert table(tmp_path) == dict.fromkeys((name[:-2] for name in ROWS), "1 of 1")
     assert run(tmp_path, **recipe(tmp_path)) == ""
@@ -63,3 +61,38 @@ def test_trials_of_an_older_version_are_kept(tmp_path: Path, older, capsys):
     assert len(trained(first)) == 3
     assert run(tmp_path, **changes, search=search) == ""
     assert len(trained(run(tmp_path, **changes, search=search, binarize={"subword-vocab": 9}))) == 3
+
+
+def in_a_loop(folder: Path, word: str) -> dict:
+    """Data in a folder that one command names and another fills."""
+    found = content(folder)
+    for split in ("train", "valid", "test"):
+        found["data"]["source"][split] = f"{{data}}/p/{split}.low"
+    loop = f"bash -c 'for s in train valid test; do sed s,x,{word}, < {{data}}/p/$s.src > {{data}}/p/$s.low; done'"
+    train = {**found["train"], "save-interval-updates": 5}
+    return {**found, "seeds": [1], "prepare": [*found["prepare"], loop], "train": train}
+
+
+def test_runs_over_data_of_a_shell_are_kept_unless_its_command_was_edited(
+    tmp_path: Path, older, capsys
+):
+    rows = ["sequence-1", "stack_pe-1"]
+    assert trained(older(**in_a_loop(tmp_path, "a"))) == rows
+    older(**in_a_loop(tmp_path, "b"), out="edited")
+    assert trained(older(**in_a_loop(tmp_path, "c"), out="edited")) == []  # which was wrong
+    capsys.readouterr()
+    assert run(tmp_path, **in_a_loop(tmp_path, "a")) == ""
+    assert "2 runs of an older version are kept" in capsys.readouterr().out
+    assert run(tmp_path, **in_a_loop(tmp_path, "a")) == ""
+    assert "older version" not in capsys.readouterr().out
+    run(tmp_path, **in_a_loop(tmp_path, "c"), out="edited", status=2)
+    assert "was trained with another data.source.train" in capsys.readouterr().err
+
+
+def test_a_run_of_an_older_version_is_trained_on(tmp_path: Path, older, capsys):
+    older(**in_a_loop(tmp_path, "a"))
+    capsys.readouterr()
+    started = run(tmp_path, "--train-on", "2", **in_a_loop(tmp_path, "a"))
+    assert trained(started) == ["sequence-1", "stack_pe-1"]
+    said = capsys.readouterr().out
+    assert said.count("trains on from update") == 2, said

@@ -22,6 +22,15 @@ def keys(path: Path, *overrides: str) -> Keys:
     return Keys(make_plan(read_recipe(path, overrides)), Digests(path.parent / "none"), {})
 
 
+def content_in_p() -> dict:
+    """A recipe whose data lies in a folder of what its prepare commands make."""
+    content = recipe_content()
+    for side, suffix in (("source", "en"), ("target", "ja")):
+        names = {split: f"{{data}}/p/{split}.{suffix}" for split in ("train", "valid", "test")}
+        content["data"][side] |= names
+    return content
+
+
 def changed(before: Keys, after: Keys) -> set[str]:
     """The steps that both have and that are others."""
     return {name for name in before.of if name in after.of and before.of[name] != after.of[name]}
@@ -148,11 +157,12 @@ def test_a_file_named_by_a_bare_word_counts_after_a_flag_of_files(
 @pytest.mark.parametrize(
     "command",
     ["bash -c 'sort <raw/a.txt >{data}/x'", "bash -c 'head raw/a.txt|tail > {data}/x'",
-     "bash -c 'cat raw/*.txt > {data}/x'", "python make.py in=raw/a.txt {data}/x",
+     "bash -c 'cat raw/*.txt > {data}/x'", "bash -c 'for s in a b; do cat raw/$s.txt >> {data}/x; done'",
+     "python make.py in=raw/a.txt {data}/x",
      'bash -c "cat \'raw/a.txt\' > {data}/x"'],
 )  # fmt: skip
 def test_a_file_in_the_text_of_a_command_is_an_input(tmp_path: Path, monkeypatch, command: str):
-    """It stood between signs of the shell, and nobody noticed a change. Keys of older studies lack it and stay."""
+    """It stood between signs of the shell, and nobody noticed a change."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "raw").mkdir()
     path = write_recipe(tmp_path, prepare=[command])
@@ -161,8 +171,15 @@ def test_a_file_in_the_text_of_a_command_is_an_input(tmp_path: Path, monkeypatch
     (tmp_path / "log").write_text("what a command writes is no input")
     noted = command.replace("{data}/x", "{data}/x 2>log")
     found = keys(write_recipe(tmp_path, prepare=[noted]))
-    assert found.inputs["prepare-1"] == found.uncounted["prepare-1"] == ["raw/a.txt"]
-    assert keys(write_recipe(tmp_path, prepare=[command])).of == before.of
+    assert found.inputs["prepare-1"] == ["raw/a.txt"]
+    of_a = keys(write_recipe(tmp_path, prepare=[command]))
+    digest = of_a.digest("raw/a.txt")
+    assert changed(before, of_a) >= {"prepare-1"}
+    (tmp_path / "raw/a.txt").write_text("b")
+    assert changed(of_a, keys(path)) >= {"prepare-1"}
+    (tmp_path / "raw/a.txt").unlink()
+    gone = Keys(of_a.plan, Digests(tmp_path / "none"), {"raw/a.txt": digest})
+    assert gone.of == of_a.of
 
 
 def test_the_offsets_beside_trees_and_the_model_to_start_from_are_inputs(
@@ -178,10 +195,13 @@ def test_the_offsets_beside_trees_and_the_model_to_start_from_are_inputs(
     for name in ("train.ptb.offsets", "valid.ptb.offsets", "start"):
         (tmp_path / name).write_text("0:1")
     found = keys(path)
-    assert found.uncounted["binarize/sequence"] == ["train.ptb.offsets", "valid.ptb.offsets"]
-    assert found.uncounted["sequence-1/train"] == ["start"]
-    assert {*found.uncounted["sequence-1/train"]} <= {*found.inputs["sequence-1/train"]}
-    assert found.of == before.of
+    assert found.inputs["binarize/sequence"][-2:] == ["train.ptb.offsets", "valid.ptb.offsets"]
+    assert "start" in found.inputs["sequence-1/train"]
+    assert changed(before, found) >= {"binarize/sequence", "sequence-1/train"}
+    (tmp_path / "start").write_text("another model")
+    again = changed(found, keys(path))
+    assert "sequence-1/train" in again
+    assert "binarize/sequence" not in again
 
 
 @pytest.mark.parametrize("maker", MAKERS)
@@ -204,6 +224,59 @@ def test_prepare_commands_depend_on_those_whose_files_they_read(tmp_path: Path, 
     piped = ["bash -c 'cat {data}/text/valid.en > {data}/all'"]
     found = keys(write_recipe(tmp_path, prepare=[prepare[0], *piped]))
     assert found.reads["prepare-2"] == {"prepare-1"}
+
+
+@pytest.mark.parametrize(
+    "write",
+    ["bash -c 'for s in train valid test; do tr A B < raw/$s > {data}/p/$s.en; done'",
+     "bash -c 'for s in train valid test; do tr A B < raw/$s > {data}/p/\"$s\".en; done'",
+     "bash -c 'for p in p q; do tr A B < raw/train > {data}/$p/train.en; done'",
+     "bash -c 'cp raw/* {data}/p/; sed -i s/A/B/ {data}/p/*.en'", "bash -c 'tr A B < raw | tee {data}/p/{train,test}.en'",
+     "cp A B raw/train.en {data}/p/", "cp A B raw/train.en {data}//p", "cp A B raw/train.en {data}/./p/.",
+     "cp A B raw/train.en {data}/q/../p", "clean raw/train A B {data}/p/train", "split -A B raw {data}/p/tra"],
+)  # fmt: skip
+def test_a_command_that_leaves_names_to_others_made_what_it_may_have_made(
+    tmp_path: Path, write: str
+):
+    """Beside one that names their folder, an edit of it had trained nothing again."""
+    content = content_in_p()
+    prepare = ["mkdir -p {data}/p {data}/q", write]
+    before = keys(write_recipe(tmp_path, **content | {"prepare": prepare}))
+    assert before.reads["binarize/sequence"] >= {"prepare-1", "prepare-2"}
+    prepare = [prepare[0], write.replace("A", "C")]
+    after = keys(write_recipe(tmp_path, **content | {"prepare": prepare}))
+    assert changed(before, after) >= {"prepare-2", "binarize/sequence", "sequence-1/train"}
+    row = before.plan.runs[0].method
+    assert before.data(row)["data.source.train"] != after.data(row)["data.source.train"]
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["bash -c 'for s in train valid; do tr A B < {data}/p/$s.en > {data}/p/$s.low; done'",
+     "bash -c 'for s in train valid; do tr A B < \"{data}/p/$s.en\" > {data}/q/$s.en; done'",
+     "tr A B {data}/p/*.low", "treesyntax parse {data}/p/train.en {data}/p/train.en.ptb"],
+)  # fmt: skip
+def test_a_study_grows_by_commands_that_make_other_files(tmp_path: Path, later: str):
+    content = content_in_p()
+    prepare = ["mkdir -p {data}/p", "bash -c 'for s in train test; do cp $s {data}/p/$s.en; done'"]
+    before = keys(write_recipe(tmp_path, **content | {"prepare": prepare}))
+    after = keys(write_recipe(tmp_path, **content | {"prepare": [*prepare, later]}))
+    assert changed(before, after) == {"analyses"}  # of the whole folder
+
+
+@pytest.mark.parametrize(
+    "read", ["{data}/p/$s.en", "{data}/p/*.en", "{data}//p", "{data}/p/train", "{data}/p/"]
+)
+def test_a_command_that_reads_what_it_does_not_name_whole_follows_its_makers(
+    tmp_path: Path, read: str
+):
+    first = ["mkdir -p {data}/p", "cp A {data}/p/train.en"]
+    second = ["mkdir -p {data}/p", "cp B {data}/p/train.en"]
+    last = f"bash -c 'cat < {read} > {{data}}/x'"
+    before, after = (
+        keys(write_recipe(tmp_path, prepare=[*prepare, last])) for prepare in (first, second)
+    )
+    assert "prepare-3" in changed(before, after)
 
 
 @pytest.mark.parametrize("maker", MAKERS)

@@ -1,74 +1,143 @@
-"""Runs of older versions at points of axes get the keys that they have now, so that they need not be trained anew.
+"""Steps of older versions get the keys that they have now, so that runs need not be trained anew.
 
-The names of their folders have an equals sign, where older versions cut the path off. So their keys lacked what
-their steps read of others, such as their data. A run is taken for a run over the data of the plan if these were
-prepared before it began, and not made anew since. What its later steps left is taken if it came in their order.
+Older keys counted less of what a step reads: at an axis, whose folder has an equals sign in its name, no data; of prepared
+data not the commands that leave names to a shell, nor those that name a folder otherwise (see
+:mod:`treesyntax.study.run.path_patterns`); and no files outside that a command reads without naming them as a word. A run is taken for a run
+over the data of the plan if these were prepared before it began, in their order, and not made anew since. What its later
+steps left is taken if it came in their order.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from math import inf
+from typing import Any
 
 from treesyntax.files import read_object, write_json
 from treesyntax.study.run.extension import note_of
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.ledger import Ledger, marker_of, prepared_markers
-from treesyntax.study.run.steps import BEGUN_FILE, Run
+from treesyntax.study.run.path_patterns import PathPattern
+from treesyntax.study.run.steps import BEGUN_FILE, PREPARED, Run, Step
 
 CUT_OFF = re.compile(r"\{out\}[\w./+-]*")
 """The paths inside a study as older versions found them."""
 
 
-def former_keys(ledger: Ledger) -> dict[str, str]:
-    """Return the keys of steps by their names, as older versions had them; none where they are the same."""
-    if not any("=" in run.name for run in ledger.plan.runs):
-        return {}
-    return Keys(ledger.plan, ledger.digests, ledger.recorded, CUT_OFF).of
+class FormerKeys(Keys):
+    """The keys of a plan's steps as older versions had them."""
+
+    paths = CUT_OFF
+
+    def patterns(self, word: str) -> tuple[PathPattern, ...]:
+        """None: paths counted as they stood."""
+        return ()
+
+    def unnamed(self, step: Step, named: Mapping[str, None]) -> Iterator[str]:
+        """None."""
+        return iter(())
 
 
-def data_lay_ready(ledger: Ledger, run: Run) -> bool:
-    """Whether the data of a run in the folder were prepared, with their present keys, before it began."""
-    keys, begun = ledger.keys, ledger.folder / run.folder / BEGUN_FILE
-    prepared: dict[str, float] = {}
-    for file in prepared_markers(ledger.folder):
-        key = str(read_object(file).get("key"))
-        prepared[key] = min(prepared.get(key, inf), file.stat().st_mtime_ns)
-    read = keys.reads[run.step("train")]
-    return all(prepared.get(keys.of[name], inf) <= begun.stat().st_mtime_ns for name in read)
+class Former:
+    """What a study's folder has of older versions.
+
+    Args:
+        ledger: of the study, with its present keys.
+
+    Attributes:
+        keys: those that the older versions gave to the steps of the plan.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger, self.now = ledger, ledger.keys
+        self.keys = FormerKeys(ledger.plan, ledger.digests, ledger.recorded)
+
+    @cached_property
+    def prepared(self) -> dict[str, float]:
+        """When the data of the plan was made, by the steps that made it: those whose sources were made before."""
+        times: dict[str, float] = {}
+        for file in prepared_markers(self.ledger.folder):
+            key = str(read_object(file).get("key"))
+            times[key] = min(times.get(key, inf), file.stat().st_mtime_ns)
+        made: dict[str, float] = {}
+        for step in self.ledger.plan.steps:
+            at = min(times.get(keys[step.name], inf) for keys in (self.keys.of, self.now.of))
+            before = (made.get(name, inf) for name in self.now.reads[step.name])
+            if step.kind in PREPARED and max(before, default=0) <= at < inf:
+                made[step.name] = at
+        return made
+
+    def data_lay_ready(self, run: Run) -> bool:
+        """Whether the data of a run in the folder was made before it began."""
+        began = (self.ledger.folder / run.folder / BEGUN_FILE).stat().st_mtime_ns
+        read = self.now.reads[run.step("train")]
+        return all(self.prepared.get(name, inf) <= began for name in read)
+
+    def rekey(self, run: Run) -> bool:
+        """Give a run in the folder its present keys; returns whether it had former ones over the data of the plan."""
+        train = self.ledger.plan.steps_of(run)[0]
+        file = self.ledger.folder / run.folder / BEGUN_FILE
+        note, new = read_object(file), dict[str, Any]()
+        if note.get("root") == self.keys.roots[train.name]:
+            new["root"] = self.now.roots[train.name]
+        if note.get("key") == self.keys.of[train.name]:
+            new |= {"key": self.now.of[train.name], **note_of(self.now, train)}
+        if not any(note.get(name) != value for name, value in new.items()):
+            return False
+        if not self.data_lay_ready(run):
+            return False
+        if note.get("data") == self.keys.data(run.method):
+            new["data"] = self.now.data(run.method)
+        self._rekey_markers(run)
+        write_json(file, {**note, **new})
+        return True
+
+    def rekey_prepared(self) -> None:
+        """Give the data of the plan its present keys, and leave the times when it was made."""
+        now = {self.keys.of[name]: self.now.of[name] for name in self.prepared}
+        for file in prepared_markers(self.ledger.folder):
+            marker, at = read_object(file), file.stat().st_mtime_ns
+            if (key := marker.get("key")) in now:
+                write_json(file, {**marker, "key": now[key]}, None)
+                os.utime(file, ns=(at, at))
+
+    def _rekey_markers(self, run: Run) -> None:
+        """Of each step that was done after those of the run whose outputs it reads."""
+        ready = dict[str, float]()
+        steps = {step.name: step for step in self.ledger.plan.steps_of(run)}
+        for step in steps.values():
+            file = marker_of(self.ledger.folder, step.name)
+            marker = read_object(file)
+            before = [ready.get(name, inf) for name in self.now.reads[step.name] & steps.keys()]
+            if marker.get("key") not in (self.keys.of[step.name], self.now.of[step.name]):
+                continue
+            if (at := file.stat().st_mtime_ns) >= max(before, default=0):
+                ready[step.name] = at
+                write_json(file, {**marker, "key": self.now.of[step.name]}, None)
+
+
+def former_of(ledger: Ledger) -> Former | None:
+    """Return what a folder has of older versions; None where their keys of trainings are the present ones."""
+    former = Former(ledger)
+    trains = ledger.plan.run_of_training
+    return former if any(former.keys.of[name] != ledger.keys.of[name] for name in trains) else None
 
 
 def rekey(ledger: Ledger) -> list[str]:
     """Write the present keys of the runs in a study's folder; returns a line that says so, none where there are none."""
-    former, names = former_keys(ledger), []
-    for run in ledger.plan.runs if former else ():
-        train = ledger.plan.steps_of(run)[0]
-        file = ledger.folder / run.folder / BEGUN_FILE
-        note, now = read_object(file), ledger.keys.of[train.name]
-        if former[train.name] == now or note.get("key") != former[train.name]:
-            continue
-        if not data_lay_ready(ledger, run):
-            continue
-        _rekey_markers(ledger, run, former)
-        write_json(file, {**note, "key": now, **note_of(ledger.keys, train)})
-        names.append(run.name)
+    notes = (read_object(ledger.folder / run.folder / BEGUN_FILE) for run in ledger.plan.runs)
+    now = [ledger.keys.of[name] for name in ledger.plan.run_of_training]
+    if all(not note or note.get("key") == key for note, key in zip(notes, now, strict=True)):
+        return []
+    if (former := former_of(ledger)) is None:
+        return []
+    names = [run.name for run in ledger.plan.runs if former.rekey(run)]
     if not names:
         return []
+    former.rekey_prepared()
     return [
-        f"{len(names)} runs of an older version at points of axes are kept: their keys now count their data"
+        f"{len(names)} runs of an older version are kept: their keys now count all that their data is made of"
     ]
-
-
-def _rekey_markers(ledger: Ledger, run: Run, former: dict[str, str]) -> None:
-    """Of each step that was done after those of the run whose outputs it reads."""
-    keys, ready = ledger.keys, dict[str, float]()
-    steps = {step.name for step in ledger.plan.steps_of(run)}
-    for step in ledger.plan.steps_of(run):
-        file = marker_of(ledger.folder, step.name)
-        marker = read_object(file)
-        before = [ready.get(name, inf) for name in keys.reads[step.name] & steps]
-        if marker.get("key") not in (former[step.name], keys.of[step.name]):
-            continue
-        if (at := file.stat().st_mtime_ns) >= max(before, default=0):
-            ready[step.name] = at
-            write_json(file, {**marker, "key": keys.of[step.name]}, None)

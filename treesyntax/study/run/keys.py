@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from glob import glob
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from treesyntax.data.binarize.options import file_flags
@@ -22,13 +22,20 @@ from treesyntax.files import sha256_of_value
 from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.fairness import NOT_IN_KEYS
 from treesyntax.study.recipe.recipe import SPLITS, Method
+from treesyntax.study.run.path_patterns import (
+    DATA,
+    INSIDE,
+    PathPattern,
+    meets,
+    patterns_in,
+    patterns_written,
+)
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import COUNTED_BY, MODEL, OUT, PREPARE, Step, inside
 from treesyntax.trees.formats.offsets import OFFSETS
 
 PARSE = ("treesyntax", "parse")
 GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
-_INSIDE = re.compile(r"\{out\}[\w./+=-]*")
 KEPT = "--keep-interval-updates"
 """How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
 CAPS = ("--max-update", "--max-epoch", "--patience", "--stop-time-hours")
@@ -40,35 +47,37 @@ START = "--finetune-from-model"
 _WRITTEN_TO = re.compile(r">+\s*[^\s;|&()]+")
 _BETWEEN_NAMES = re.compile(r"[\s;|&<>()'\"`=,]+")
 """What may stand around the name of a file in the text of a command for a shell."""
+_VARIABLE = re.compile(r"\$\w+")
+"""In a loop over names, of which any may be meant."""
 _LEFT_OUT = frozenset(f"--{flag}" for flag in NOT_IN_KEYS)
 _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 """Folders whose names come from those of rows."""
 
 
 @cache
-def writes(step: Step, inside: re.Pattern[str] = _INSIDE) -> list[str]:
-    """The paths inside the study that a step may write.
+def writes(step: Step, inside: re.Pattern[str] = INSIDE) -> list[str]:
+    """The paths inside the study that a step names and may write, as they stand.
 
     A prepare command declares none: it may write all that it names under ``{data}``, but the input
     of treesyntax parse; one that names nothing may write everything.
     """
     if step.kind != PREPARE:
         return [f"{OUT}/{output}" for output in step.outputs]
+    return inside.findall(_text_of(step)) or [DATA]
+
+
+def _text_of(step: Step) -> str:
+    """The words of a prepare command without what it surely reads alone."""
     words = step.command
     if words[:2] == PARSE and len(words) > 3 and not words[2].startswith("-"):
         words = words[3:]
-    return inside.findall(" ".join(words)) or [f"{OUT}/data"]
+    return " ".join(words)
 
 
 def _fresh(step: Step, inside: re.Pattern[str]) -> list[str]:
     """The paths that a step surely writes without reading them."""
     known = any(step.command[: len(words)] == words for words in (PARSE, *GENERATE))
     return writes(step, inside) if known else []
-
-
-def meets(path: str, other: str) -> bool:
-    """Whether two paths are the same, or one is inside the other."""
-    return path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/")
 
 
 class Keys:
@@ -78,37 +87,30 @@ class Keys:
         plan: the steps.
         digests: of files.
         recorded: the digests of inputs when the study began, for those that are gone since.
-        inside: finds the paths inside the study in a word; older versions had another one.
 
     Attributes:
         of: the key by the name of the step.
         inputs: by the name of the step the files and folders outside the study that it reads.
-        uncounted: those of them that are no part of the key, which older versions made without them. A study
-            whose files change is refused, so that the key need not say which they were.
         reads: by the name of the step the earlier steps that made what it reads inside the study.
         labels: the key in the recipe of each data file, by its name.
         roots: by the name of a training its key without `CAPS`: what a longer training has in common.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        digests: Digests,
-        recorded: Mapping[str, str],
-        inside: re.Pattern[str] = _INSIDE,
-    ) -> None:
+    paths = INSIDE
+    """Finds the paths inside the study in a word."""
+
+    def __init__(self, plan: Plan, digests: Digests, recorded: Mapping[str, str]) -> None:
         self.plan, self.digests, self.recorded = plan, digests, recorded
-        self._inside = inside
         self.labels = {
             name: key for method in plan.recipe.methods for key, name in data_files(method)
         }
         self.of: dict[str, str] = {}
         self.inputs: dict[str, list[str]] = {}
-        self.uncounted: dict[str, list[str]] = {}
         self.reads: dict[str, set[str]] = {}
         self.roots: dict[str, str] = {}
         self._steps = {step.name: step for step in plan.steps}
-        self._writers = _Writers(plan.steps, inside)
+        self._writers = _Writers(plan.steps, self.paths)
+        self._sources: dict[str, set[str]] = {}
         self._exists = cache(os.path.exists)  # files from outside stay what they are meanwhile
         self._before: dict[str, dict[str, None]] = {}
         for step in plan.steps:
@@ -116,19 +118,24 @@ class Keys:
             for need in step.needs:
                 before |= self._before[need]
             self._before[step.name] = before
-            counted = dict.fromkeys(self._outside(step))
-            uncounted = dict.fromkeys(self._uncounted(step, counted))
-            self.uncounted[step.name] = [name for name in uncounted if name not in counted]
-            self.inputs[step.name] = [*counted, *self.uncounted[step.name]]
+            named = dict.fromkeys(self._outside(step))
+            unnamed = [
+                name for name in dict.fromkeys(self.unnamed(step, named)) if name not in named
+            ]
+            self.inputs[step.name] = [*named, *unnamed]
             self.reads[step.name] = set()
             words = [
-                [self._word(word, step, before, counted) for word in group]
-                for group in _groups(step)
+                [self._word(word, step, before, named) for word in group] for group in _groups(step)
             ]
+            words += [[[self.digest(name) for name in unnamed]]] if unnamed else []
             self.of[step.name] = sha256_of_value(words)
             if step.name in plan.run_of_training:
                 root = [group for group in words if group[:1] not in [[[cap]] for cap in CAPS]]
                 self.roots[step.name] = sha256_of_value(root)
+            if step.kind == PREPARE:
+                self._sources[step.name] = {step.name}.union(
+                    *(self._sources[name] for name in self.reads[step.name])
+                )
 
     def chain(self, name: str) -> list[Step]:
         """A step and all that must be done before it."""
@@ -151,12 +158,20 @@ class Keys:
         prepare = dict.fromkeys(step.name for step in self.plan.prepare)
         return {
             key: self.digest(name)
-            if OUT not in inside(name)
+            if OUT not in (path := inside(name))
             else sha256_of_value(
-                [name, *sorted(self.of[maker] for maker in self._made(inside(name), prepare))]
+                [name, *sorted(self.of[maker] for maker in self._makers(path, prepare))]
             )
             for key, name in data_files(method)
         }
+
+    def _makers(self, path: str, before: Mapping[str, None]) -> list[str]:
+        made = self._made(path, before)
+        patterns = self.patterns(path)
+        return [
+            *made,
+            *(name for pattern in patterns for name in self._also(pattern, made, before)),
+        ]
 
     def digest(self, name: str) -> str:
         """Of an input; as recorded if it is gone."""
@@ -172,11 +187,12 @@ class Keys:
         words = [text for name in inputs for text in (Path(name).suffix, self.digest(name))]
         if word in inputs:
             return words
-        for path in self._inside.findall(word):
+        for path, pattern in zip_longest(self.paths.findall(word), self.patterns(word)):
             made = self._made(path, before)
-            if not made and meets(path, f"{OUT}/data") and path not in _fresh(step, self._inside):
-                # No prepare command names it: any may have made it.
-                made = [maker for maker in before if self._steps[maker].kind == PREPARE]
+            if meets(path, DATA) and path not in _fresh(step, self.paths):
+                # Where no prepare command names it, any may have made it.
+                made = made or [name for name in before if self._steps[name].kind == PREPARE]
+                made += self._also(pattern, made, before, step.kind == PREPARE) if pattern else []
             self.reads[step.name].update(made)
             words += sorted(self.of[maker] for maker in made)
         return [_without_names(word), *words]
@@ -184,6 +200,25 @@ class Keys:
     def _made(self, path: str, before: Mapping[str, None]) -> list[str]:
         """The steps that made a path inside the study."""
         return [name for name in self._writers.of(path) if name in before]
+
+    def _also(
+        self,
+        pattern: PathPattern,
+        made: Sequence[str],
+        before: Mapping[str, None],
+        by_prepare: bool = False,
+    ) -> list[str]:
+        """The prepare commands beside those that made it which may have written there, but for those that these read.
+
+        Args:
+            pattern: what is read.
+            made: the steps that name its path.
+            before: the steps before the one that reads it.
+            by_prepare: whether a prepare command reads it, to which a name may be the beginning of several.
+        """
+        known = set[str]().union(*(self._sources.get(name, ()) for name in made))
+        names = self._writers.at(pattern, by_prepare)
+        return [name for name in names if name in before and name not in known]
 
     def _outside(self, step: Step) -> Iterator[str]:
         """The files and folders outside the study that a command names.
@@ -204,22 +239,37 @@ class Keys:
                 if self._is_input(name) and not os.path.isdir(name):  # in which logs are written
                     yield name
 
-    def _uncounted(self, step: Step, counted: Mapping[str, None]) -> Iterator[str]:
+    def patterns(self, word: str) -> Sequence[PathPattern]:
+        """What a word names inside the study, beside the paths as they stand."""
+        return patterns_in(word)
+
+    def unnamed(self, step: Step, named: Mapping[str, None]) -> Iterator[str]:
         """The files outside the study that a command reads though no word of it is their name.
 
         They lie beside those that it names, or stand in the text of a command for a shell.
         """
-        names = [f"{name.removesuffix('.gz')}{OFFSETS}" for name in counted]
+        names = [f"{name.removesuffix('.gz')}{OFFSETS}" for name in named]
         if step.kind == PREPARE:
             texts = [word for word in step.command if _BETWEEN_NAMES.search(word)]
-            names += _BETWEEN_NAMES.split(_WRITTEN_TO.sub(" ", " ".join(texts)))
+            words = _BETWEEN_NAMES.split(_WRITTEN_TO.sub(" ", " ".join(texts)))
+            names += [_VARIABLE.sub("*", word) for word in words if not word.startswith("$")]
         else:
-            words = _values(step.command)
-            names += [value for flag, value in pairwise(words) if flag.replace("_", "-") == START]
+            flags = pairwise(_values(step.command))
+            names += [value for flag, value in flags if flag.replace("_", "-") == START]
         for name in names:
-            for file in glob(name) if _is_pattern(name) else (name,):
+            for file in self._matching(name) if _is_pattern(name) else (name,):
                 if self._is_input(file) and not os.path.isdir(file):
                     yield file
+
+    def _matching(self, pattern: str) -> list[str]:
+        """The files of a pattern of the shell, also those that were there when the study began."""
+        depth = len(Path(pattern).parts)
+        gone = [
+            name
+            for name in self.recorded
+            if len(Path(name).parts) == depth and Path(name).match(pattern)
+        ]
+        return sorted({*glob(pattern), *gone})
 
     def _is_input(self, name: str) -> bool:
         return OUT not in name and (self._exists(name) or name in self.recorded)
@@ -231,6 +281,10 @@ class _Writers:
     def __init__(self, steps: Sequence[Step], inside: re.Pattern[str]) -> None:
         self._at: dict[str, list[str]] = {}
         self._inside: dict[str, list[str]] = {}
+        self._prepare = [
+            (step.name, patterns_written(_text_of(step))) for step in steps if step.kind == PREPARE
+        ]
+        self._commands_at: dict[tuple[PathPattern, bool], list[str]] = {}
         for step in steps:
             for path in writes(step, inside):
                 self._at.setdefault(path, []).append(step.name)
@@ -243,6 +297,19 @@ class _Writers:
         for folder in _folders_above(path):
             names += self._at.get(folder, ())
         return list(dict.fromkeys(names))
+
+    def at(self, pattern: PathPattern, by_prepare: bool) -> list[str]:
+        """The prepare commands that may write there by their words; what a prepare command reads may be more files."""
+        if (pattern, by_prepare) not in self._commands_at:
+            self._commands_at[pattern, by_prepare] = [
+                name
+                for name, written in self._prepare
+                if any(
+                    each.may_share(pattern) if by_prepare else each.may_be(pattern.folder)
+                    for each in written
+                )
+            ]
+        return self._commands_at[pattern, by_prepare]
 
 
 @cache

@@ -274,9 +274,9 @@ class Ledger:
         """Link prepared data with the key of a step from elsewhere; returns where it was found."""
         for folder, marker in self._prepared.get(self.keys.of[step.name], []):
             outputs = marker["outputs"]
-            same = marker.get("code") == self.code(step) and not self._reads_uncounted(step)
+            same = marker.get("code") == self.code(step)
             if not (same or self.folder in (folder, *folder.parents)):
-                continue  # other code, or other files under the same key, may have made other data
+                continue  # other code may have made other data
             if not outputs or not self._is_intact(folder, outputs):
                 continue
             if step.kind == BINARIZE:
@@ -296,10 +296,6 @@ class Ledger:
             self._explain(step)
             return folder
         return None
-
-    def _reads_uncounted(self, step: Step) -> bool:
-        """Whether the key of a step says too little of the files outside that it, or what it needs, reads."""
-        return any(self.keys.uncounted[read.name] for read in self.keys.chain(step.name))
 
     @cached_property
     def _prepared(self) -> dict[str, list[tuple[Path, dict[str, Any]]]]:

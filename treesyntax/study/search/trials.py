@@ -20,7 +20,7 @@ from treesyntax.study.recipe.recipe import Method, Recipe, with_content
 from treesyntax.study.recipe.search import SEARCH, TRIALS_FILE, Search
 from treesyntax.study.results.endings import ending
 from treesyntax.study.run.archive import names_by_other_code
-from treesyntax.study.run.former_keys import data_lay_ready, former_keys
+from treesyntax.study.run.former_keys import former_of
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan, make_plan
@@ -106,18 +106,19 @@ class Trials:
 
     @cached_property
     def records(self) -> dict[str, Record]:
-        """What trials gave by the keys of their trainings, those of older versions too, see `former_keys`."""
+        """What trials gave by the keys of their trainings, those of older versions too, see `former_of`."""
         records = {record.key: record for record in read_records(self.folder)}
-        former = former_keys(self.ledger) if records else {}
-        for run in self.plan.runs if former else ():
-            record, key = records.get(former[run.step("train")]), self.keys[run.name]
+        if not records or (former := former_of(self.ledger)) is None:
+            return records
+        for run in self.plan.runs:
+            record, key = records.get(former.keys.of[run.step("train")]), self.keys[run.name]
             row, settings = (
                 self.row_of[run.name].name,
                 self.search.settings[run.method.point[-1][1]],
             )
             if record is None or key in records or (record.row, record.settings) != (row, settings):
                 continue
-            if (self.inner / run.folder / BEGUN_FILE).exists() and data_lay_ready(self.ledger, run):
+            if (self.inner / run.folder / BEGUN_FILE).exists() and former.data_lay_ready(run):
                 records[key] = replace(record, key=key)
         return records
 
