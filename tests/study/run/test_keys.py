@@ -180,6 +180,9 @@ def test_a_file_in_the_text_of_a_command_is_an_input(tmp_path: Path, monkeypatch
     (tmp_path / "raw/a.txt").unlink()
     gone = Keys(of_a.plan, Digests(tmp_path / "none"), {"raw/a.txt": digest})
     assert gone.of == of_a.of
+    (tmp_path / "raw/notes.txt").write_text("later")
+    later = Keys(of_a.plan, Digests(tmp_path / "none"), {"raw/a.txt": digest})
+    assert (later.of == of_a.of) == ("*" not in command)  # which reads it
 
 
 def test_the_offsets_beside_trees_and_the_model_to_start_from_are_inputs(

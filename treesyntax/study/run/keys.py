@@ -252,24 +252,29 @@ class Keys:
         if step.kind == PREPARE:
             texts = [word for word in step.command if _BETWEEN_NAMES.search(word)]
             words = _BETWEEN_NAMES.split(_WRITTEN_TO.sub(" ", " ".join(texts)))
-            names += [_VARIABLE.sub("*", word) for word in words if not word.startswith("$")]
+            names += [word for word in words if not word.startswith("$")]
         else:
             flags = pairwise(_values(step.command))
             names += [value for flag, value in flags if flag.replace("_", "-") == START]
         for name in names:
-            for file in self._matching(name) if _is_pattern(name) else (name,):
+            pattern = _VARIABLE.sub("*", name)
+            of_loop = pattern != name
+            for file in self._matching(pattern, of_loop) if _is_pattern(pattern) else (name,):
                 if self._is_input(file) and not os.path.isdir(file):
                     yield file
 
-    def _matching(self, pattern: str) -> list[str]:
-        """The files of a pattern of the shell, also those that were there when the study began."""
+    def _matching(self, pattern: str, of_loop: bool) -> list[str]:
+        """The files of a pattern of the shell, also those that were there when the study began.
+
+        Of a loop, whose names are not known, these alone: a file that came later is none that the loop has read.
+        """
         depth = len(Path(pattern).parts)
-        gone = [
+        recorded = [
             name
             for name in self.recorded
             if len(Path(name).parts) == depth and Path(name).match(pattern)
         ]
-        return sorted({*glob(pattern), *gone})
+        return sorted(recorded if of_loop and recorded else {*glob(pattern), *recorded})
 
     def _is_input(self, name: str) -> bool:
         return OUT not in name and (self._exists(name) or name in self.recorded)
