@@ -19,6 +19,7 @@ from treesyntax.study.recipe.recipe import SPLITS
 from treesyntax.study.report.items import read_items
 from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
+from treesyntax.study.results.table_text import latex_text
 from treesyntax.study.results.tidy import COLUMNS
 
 
@@ -97,6 +98,21 @@ def test_the_latex_table_is_well_formed(study: Study):
     assert bare.count("{") == bare.count("}")
     assert bare.count("$") % 2 == 0
     assert not re.search(r"[#_±†°–]", bare)
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("--only a|b", r"-{}-only a\textbar{}b"),
+        ("---", "-{}-{}-"),
+        ("2–3", "2--3"),
+        ("f-score, a", "f-score, a"),
+        ("''a`` ,,b ?`", "'{}'a`{}` ,{},b ?{}`"),
+    ],
+)
+def test_latex_prints_each_character_of_a_text(text: str, latex: str):
+    """Fonts have ligatures for some pairs, and OT1 a dash in place of the bar."""
+    assert latex_text(text) == latex
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")

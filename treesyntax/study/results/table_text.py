@@ -15,15 +15,18 @@ RAISED = dict(zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷ�
 BOOKTABS = r"% \usepackage{booktabs}"
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "†": r"$^{\dagger}$", "°": r"$^{\circ}$", "–": "--", "−": "$-$", "<": r"$<$", ">": r"$>$",
+    "{": r"\{", "}": r"\}", "|": r"\textbar{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "±": r"$\pm$", "†": r"$^{\dagger}$", "°": r"$^{\circ}$", "−": "$-$", "<": r"$<$", ">": r"$>$",
     **{raised: f"$^{{{letter}}}$" for raised, letter in RAISED.items()},
 }  # fmt: skip
+_LIGATURES = re.compile(r"([-'`,])(?=\1)|[?!](?=`)")
+"""Pairs that fonts print as another character, such as ``--`` as a dash; the first letter of each."""
 
 
 def latex_text(text: object) -> str:
     """Text that LaTeX prints as it is."""
-    return "".join(_LATEX.get(letter, letter) for letter in str(text))
+    letters = "".join(_LATEX.get(letter, letter) for letter in str(text))
+    return _LIGATURES.sub(r"\g<0>{}", letters).replace("–", "--")  # a dash that is meant
 
 
 def markdown_text(text: object) -> str:
