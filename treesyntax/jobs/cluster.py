@@ -7,13 +7,14 @@ job ended, and how, is read from the file that it leaves and from the queue, nev
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ ANSWER_WAIT = 60.0
 LOST = 1
 LARGEST_ARRAY = 1000
 WEEK = 7 * 24 * 60
+OF_CLUSTER = ("SLURM_CONF", "SLURM_JWT", "SLURM_CLUSTERS")
+"""Variables by which commands find a Slurm cluster. In a job, the others that begin so describe that job."""
 
 
 class AwayError(OSError):
@@ -186,10 +189,11 @@ class Cluster:
         more = f"+{len(names) - 1}" if len(names) > 1 else ""
         try:
             self.executor.update_parameters(name=names[0] + more)
-            if more:
-                jobs = self.executor.map_array(carry_out, [order for _, order in orders])
-            else:
-                jobs = [self.executor.submit(carry_out, orders[0][1])]
+            with _outside_jobs() if self.kind == "slurm" else nullcontext():
+                if more:
+                    jobs = self.executor.map_array(carry_out, [order for _, order in orders])
+                else:
+                    jobs = [self.executor.submit(carry_out, orders[0][1])]
         except Exception as error:  # submitit has errors of its own for sbatch
             kind = AwayError if AWAY.search(str(error)) else OSError
             raise kind(0, _last_line(str(error))) from None
@@ -265,6 +269,22 @@ class Cluster:
             ticket = ticket_of(self.folder, job.order.name)
             write_json(ticket, {**read_object(ticket), "cancelled": True})
         self.queue.cancel(job.id for job in jobs)
+
+
+@contextmanager
+def _outside_jobs() -> Iterator[None]:
+    """Hide the variables of the Slurm job that this process is in.
+
+    A job inherits them, and its srun takes them for options, such as another kind of memory limit, which it refuses.
+    submitit's clean_env also hides `OF_CLUSTER` and SBATCH_ variables, in which users keep their account.
+    """
+    names = [*os.environ] if "SLURM_JOB_ID" in os.environ else []
+    of_job = [name for name in names if name.startswith("SLURM_") and name not in OF_CLUSTER]
+    hidden = {name: os.environ.pop(name) for name in of_job}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 def tickets_in(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:

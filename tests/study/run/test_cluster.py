@@ -206,6 +206,32 @@ def test_a_reason_of_sbatch_is_its_last_line(cluster: Cluster, monkeypatch: pyte
     assert caught.value.strerror == "sbatch: error: Batch job failed"
 
 
+@pytest.mark.parametrize("in_job", [True, False])
+def test_jobs_inherit_nothing_of_the_job_that_submits_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_job: bool
+):
+    """Their srun would take it for options; what the user set stays, and finds the cluster."""
+    pytest.importorskip("submitit")
+    for name, does in (("srun", ""), ("sbatch", "env > $0.env; echo Submitted batch job 5")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    of_user = {"SLURM_CONF": "/etc/slurm.conf", "SBATCH_ACCOUNT": "us"}
+    of_job = {"SLURM_MEM_PER_CPU": "100", "SLURM_CPU_BIND": "quiet", "SLURM_JOB_ID": "7"}
+    before = {**of_user, **(of_job if in_job else {"SLURM_CPU_BIND": "none"})}
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    for name, value in before.items():
+        monkeypatch.setenv(name, value)
+    cluster = Cluster("slurm", tmp_path, {"timeout_min": 5})
+    (job,) = cluster.start([("k", order(cluster))])
+    assert job.id == "5"
+    lines = (tmp_path / "sbatch.env").read_text().splitlines()
+    variables = dict(line.partition("=")[::2] for line in lines)
+    inherited = {name: text for name, text in variables.items() if name in before | of_job}
+    assert inherited == (of_user if in_job else before)
+    assert before.items() <= os.environ.items()
+
+
 AWAY = (
     "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
     "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
