@@ -218,6 +218,7 @@ class Executor:
         self.attempts[step.name] += 1
         try:
             self._begin_log(log, words)
+            self.ledger.separate(step)
             self.ledger.forget(step)
             for output in step.outputs:
                 (self.folder / output).parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 A marker has the step's key, the digests of the files that the step wrote, and the code that wrote
 them. Prepared data with the same key is taken over from wherever it lies: from this study under
-another name, or from another study beside it.
+another name, or from another study beside it. Its files are links until a command may write into them.
 """
 
 from __future__ import annotations
@@ -271,13 +271,18 @@ class Ledger:
         }
 
     def take_over(self, step: Step) -> Path | None:
-        """Link prepared data with the key of a step from elsewhere; returns where it was found."""
+        """Link prepared data with the key of a step from elsewhere; returns where it was found.
+
+        See `separate` for the commands that would write through these links.
+        """
         for folder, marker in self._prepared.get(self.keys.of[step.name], []):
             outputs = marker["outputs"]
             same = marker.get("code") == self.code(step)
             if not (same or self.folder in (folder, *folder.parents)):
                 continue  # other code may have made other data
             if not outputs or not self._is_intact(folder, outputs):
+                continue
+            if any(_links_into(folder, folder / name) for name in outputs):
                 continue
             if step.kind == BINARIZE:
                 with atomic_folder(self.folder / step.outputs[0]) as staged:
@@ -296,6 +301,18 @@ class Ledger:
             self._explain(step)
             return folder
         return None
+
+    def separate(self, step: Step) -> None:
+        """Copy the data that other studies share, before a recipe's command that may write into a file of it.
+
+        Commands of ours write new files in place of old ones.
+        """
+        is_ours = step.command[0] == "treesyntax"
+        for parent, _, names in os.walk(self.folder / "data") if step.kind == PREPARE else ():
+            for file in () if is_ours else (Path(parent, name) for name in names):
+                if file.lstat().st_nlink > 1 and not file.is_symlink():
+                    with atomic_file(file) as staged:
+                        shutil.copy2(file, staged)
 
     @cached_property
     def _prepared(self) -> dict[str, list[tuple[Path, dict[str, Any]]]]:
@@ -360,6 +377,15 @@ def prepared_markers(folder: Path) -> Iterator[Path]:
     """The markers of prepared data in a folder laid out like a study."""
     yield from sorted((folder / DONE).glob(f"{PREPARE}-*.json"))
     yield from sorted((folder / DONE / BINARIZE).glob("*.json"))
+
+
+def _links_into(folder: Path, file: Path) -> bool:
+    """Whether a file is a link that leads into a folder from wherever it lies: what is written to it would be there."""
+    return (
+        file.is_symlink()
+        and os.path.isabs(os.readlink(file))
+        and Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+    )
 
 
 def _link(source: Path, target: Path) -> None:
