@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,16 +23,17 @@ from treesyntax.study.recipe.identity import (
     write_identity,
 )
 from treesyntax.study.report.table import print_line
-from treesyntax.study.results.results import drop_results
+from treesyntax.study.results.results import Result, drop_results
 from treesyntax.study.run.archive import check_goes_on, lines_of_other_code, settle
 from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.extension import check_not_shorter
 from treesyntax.study.run.failures import Failure
 from treesyntax.study.run.folder import check_folder, held_alone, remove_leftovers
 from treesyntax.study.run.former_keys import rekey
-from treesyntax.study.run.ledger import Ledger
+from treesyntax.study.run.ledger import SCORE, Ledger
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.progress import watch
+from treesyntax.study.run.steps import COUNTED_BY, OUT
 
 
 @contextmanager
@@ -63,29 +65,53 @@ def take_up(
     keys = ledger.keys.of
     runs = {run.name: keys[plan.outcome(run, "hypotheses")] for run in plan.runs}
     identity = make_identity(plan.recipe, ledger.inputs(), runs, before)
-    _drop_scores(plan, folder, before, identity, console)
+    _drop_scores(ledger, before, identity, console)
     if identity != before or find_changes(folder, plan.recipe):
         write_identity(folder, plan.recipe, identity)
     ledger.recorded = identity.digests
     return ledger, identity
 
 
-def _drop_scores(
-    plan: Plan, folder: Path, before: Identity | None, now: Identity, console: Console
-) -> None:
-    """Drop the scores of other lines than categories now say, and tell which.
+def _drop_scores(ledger: Ledger, before: Identity | None, now: Identity, console: Console) -> None:
+    """Drop the scores of other lines than categories now say, and tell of which files.
 
     They are gone before the new categories are noted: whatever ends the study then, no table has old ones beside
     new ones.
     """
-    known = {} if before is None else before.digests
-    changed = {name for name, digest in now.digests.items() if known.get(name, digest) != digest}
-    rows = {row.name: row.categories for row in plan.recipe.methods if row.categories in changed}
-    if rows:
-        drop_results(folder, lambda result: result.method in rows and OF in result.metric)
-        files = ", ".join(dict.fromkeys(rows.values()))
-        line = f"categories: {files} changed, so scores of metrics with {OF} are made anew"
+    plan, keys, prepared, undone = ledger.plan, ledger.keys, dict[str, str](), set[str]()
+    for step in plan.prepare:
+        if marker := ledger.marker(step):
+            outputs = marker.get("outputs", {})
+            prepared |= {f"{OUT}/{name}": digest for name, digest in outputs.items()}
+        else:
+            undone.add(step.name)
+    known = {**({} if before is None else before.digests), **prepared}
+    current = {**now.digests, **prepared}
+    files = {  # "" where a command is still to make the file, which may be another one
+        run.method.name: "" if undone & keys.reads[step.name] else file
+        for run in plan.runs
+        for step in plan.steps_of(run)
+        if step.kind == SCORE and (file := _categories_in(step.command))
+    }
+
+    def is_stale(result: Result) -> bool:
+        if OF not in result.metric:
+            return False
+        commands = (shlex.split(text) for text in result.commands if COUNTED_BY in text)
+        file = next(map(_categories_in, commands), "")
+        digest = known.get(file)
+        return digest is None or current.get(files.get(result.method, file)) != digest
+
+    stale = {result.method for result in drop_results(ledger.folder, is_stale)}
+    rows = [row.categories for row in plan.recipe.methods if row.name in stale]
+    if names := ", ".join(dict.fromkeys(rows)):
+        line = f"categories changed (now {names}), so scores of metrics with {OF} are made anew"
         print_line(console, line)
+
+
+def _categories_in(command: Sequence[str]) -> str:
+    """The file of categories that a command names, "" for none."""
+    return command[command.index(COUNTED_BY) + 1] if COUNTED_BY in command else ""
 
 
 def _end_other_jobs(ledger: Ledger, cluster: Cluster | None, console: Console) -> None:

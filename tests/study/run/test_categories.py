@@ -92,7 +92,8 @@ def test_no_table_has_scores_by_old_categories_beside_new_ones(
             run(tmp_path, status=130, **changes)
     else:
         run(tmp_path, "--only", "stack_pe", **changes)
-    assert "changed, so scores of metrics with @ are made anew" in capsys.readouterr().out
+    line = f"categories changed (now {categories}), so scores of metrics with @ are made anew"
+    assert line in capsys.readouterr().out
     left = {} if ended else {"stack_pe": 2}
     results = read_results(tmp_path / "out/runs.jsonl")
     assert {one.method: one.n for one in results if one.metric == "exact@gen"} == left
@@ -101,6 +102,44 @@ def test_no_table_has_scores_by_old_categories_beside_new_ones(
     assert note.startswith("PARTIAL TABLE without exact@gen of sequence")
     run(tmp_path, **changes)
     assert "PARTIAL" not in read_study(tmp_path / "out").table.notes[0]
+
+
+FILES = [("{root}/one", "{root}/two"), ("{data}/one", "{data}/two"), ("{data}/cat", "{data}/cat")]
+
+
+@pytest.mark.parametrize(("file", "later"), FILES)
+def test_no_table_has_scores_by_two_files_of_categories(
+    tmp_path: Path, capsys, file: str, later: str
+):
+    """The recipe names another one, or has another command that makes it."""
+
+    def changes(source: str, name: str) -> dict:
+        prepare = content(tmp_path)["prepare"]
+        prepare += [f"cp {{root}}/{source} {name}"] if "{data}" in name else []
+        return {"seeds": [1], "score": SCORE, "categories": name, "prepare": prepare}
+
+    def lines_counted() -> dict[str, int]:
+        results = read_results(tmp_path / "out/runs.jsonl")
+        return {result.method: result.n for result in results if result.metric == "exact@gen"}
+
+    first, second = changes("one", file), changes("two", later)
+    (tmp_path / "files/one").write_text("gen\ntest\n")
+    (tmp_path / "files/two").write_text("gen\ngen\n")
+    run(tmp_path, **first)
+    grown = {"score": [*SCORE, "bleu"], "prepare": [*first["prepare"], "mkdir -p {data}/more"]}
+    run(tmp_path, "--only", "stack_pe", **{**first, **grown})
+    assert lines_counted() == {"sequence": 1, "stack_pe": 1}
+    assert "so scores of metrics with @" not in capsys.readouterr().out
+    assert not trained(run(tmp_path, "--only", "stack_pe", **second))
+    assert lines_counted() == {"stack_pe": 2}
+    name = later.replace("{root}", str(tmp_path / "files"))
+    line = f"categories changed (now {name}), so scores of metrics with @ are made anew"
+    assert line in capsys.readouterr().out
+    (note, *_) = read_study(tmp_path / "out").table.notes
+    assert note.startswith("PARTIAL TABLE without exact@gen of sequence")
+    assert not trained(run(tmp_path, **second))
+    assert lines_counted() == {"sequence": 2, "stack_pe": 2}
+    assert run(tmp_path, **second) == ""
 
 
 def interrupt(*_: object) -> None:

@@ -204,12 +204,15 @@ def _whole_lines(path: Path) -> list[bytes]:
     return content.split(b"\n")[:-1]
 
 
-def drop_results(folder: Path, unwanted: Callable[[Result], bool]) -> None:
-    """Take results out of a folder's file; the whole file or nothing."""
-    results = read_results(results_file(folder))
-    kept = [result for result in results if not unwanted(result)]
-    if len(kept) < len(results):
+def drop_results(folder: Path, unwanted: Callable[[Result], bool]) -> list[Result]:
+    """Take results out of a folder's file, the whole file or nothing; returns them."""
+    kept: list[Result] = []
+    dropped: list[Result] = []
+    for result in read_results(results_file(folder)):
+        (dropped if unwanted(result) else kept).append(result)
+    if dropped:
         _write(folder / RESULTS_FILE, kept)
+    return dropped
 
 
 def write_results(path: Path, results: Iterable[Result]) -> None:
