@@ -44,6 +44,25 @@ def test_what_an_older_version_trained_is_kept(tmp_path: Path, older, capsys):
     assert trained(more) == ["sequence-lr=3-1"]
 
 
+def test_the_plan_counts_what_an_older_version_trained_and_writes_nothing(
+    tmp_path: Path, older, capsys
+):
+    def content_of(folder: Path) -> dict[str, tuple[bytes, int]]:
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        return {str(file): (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
+
+    for out, whole in ("axis", recipe(tmp_path)), ("loop", in_a_loop(tmp_path, "a")):
+        older(**whole, out=out)
+        before = content_of(tmp_path / out)
+        capsys.readouterr()
+        for seeds in [1], [1, 2]:
+            run(tmp_path, "--plan", out=out, **{**whole, "seeds": seeds})
+            assert "runs, 2 done\n" in capsys.readouterr().out
+        assert content_of(tmp_path / out) == before
+    run(tmp_path, "--plan", out="axis", **recipe(tmp_path, binarize={"subword-vocab": 9}))
+    assert "runs, 0 done\n" in capsys.readouterr().out
+
+
 def test_what_an_older_version_kept_on_other_data_is_trained_anew(tmp_path: Path, older, capsys):
     older(**recipe(tmp_path))
     other = recipe(tmp_path, binarize={"subword-vocab": 9})

@@ -56,7 +56,7 @@ def check_data(ledger: Ledger) -> None:
     for run in ledger.plan.runs:
         begun = read_object(ledger.folder / run.folder / BEGUN_FILE).get("data", {})
         for key, name in data_files(run.method):
-            if begun.get(key, now := ledger.keys.data(run.method)[key]) != now:
+            if begun.get(key, now := ledger.data(run)[key]) != now:
                 raise OptionError(
                     f"{ledger.folder}: {run.name} was trained with another {key} than {name} is "
                     "now; choose another --out"

@@ -63,12 +63,17 @@ class Ledger:
         plan: the steps.
         folder: the study's folder.
         recorded: digests of the files and folders from outside, as they were when the study began.
+
+    Attributes:
+        former_data: by the names of runs of older versions what determined their data files then, see
+            :func:`treesyntax.study.outline.count_former_keys`.
     """
 
     def __init__(self, plan: Plan, folder: Path, recorded: Mapping[str, str]) -> None:
         look_again()
         self.plan, self.folder, self.recorded = plan, folder, recorded
         self.digests = Digests(folder)
+        self.former_data: dict[str, dict[str, str]] = {}
         self._started_with: dict[str, dict[str, str]] = {}
         self._before_order: dict[str, dict[str, Any]] = {}
 
@@ -81,6 +86,10 @@ class Ledger:
         """What is noted of a step that was done with its present key; {} otherwise."""
         marker = read_object(marker_of(self.folder, step.name))
         return marker if marker and marker.get("key") == self.keys.of[step.name] else {}
+
+    def data(self, run: Run) -> dict[str, str]:
+        """What determines each of the six data files of a run, by the file's key in the recipe."""
+        return self.former_data.get(run.name) or self.keys.data(run.method)
 
     def made_by(self, step: Step) -> dict[str, str]:
         """The code that made what a step left; {} where that is gone, or is made again with other code anyway."""
