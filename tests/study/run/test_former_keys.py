@@ -115,3 +115,9 @@ def test_a_run_of_an_older_version_is_trained_on(tmp_path: Path, older, capsys):
     assert trained(started) == ["sequence-1", "stack_pe-1"]
     said = capsys.readouterr().out
     assert said.count("trains on from update") == 2, said
+
+
+def test_other_settings_over_the_data_of_an_older_version_are_trained(tmp_path: Path, older):
+    older(**in_a_loop(tmp_path, "a"))
+    other = {**in_a_loop(tmp_path, "a"), "binarize": {"subword-vocab": 9}}
+    assert trained(run(tmp_path, **other)) == ["sequence-1", "stack_pe-1"]

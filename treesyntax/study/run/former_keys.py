@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -72,28 +72,30 @@ class Former:
 
     def data_lay_ready(self, run: Run) -> bool:
         """Whether the data of a run in the folder was made before it began."""
+        return self._before(run, self.now.reads[run.step("train")])
+
+    def _before(self, run: Run, steps: Iterable[str]) -> bool:
         began = (self.ledger.folder / run.folder / BEGUN_FILE).stat().st_mtime_ns
-        read = self.now.reads[run.step("train")]
-        return all(self.prepared.get(name, inf) <= began for name in read)
+        return all(self.prepared.get(name, inf) <= began for name in steps)
 
     def rekey(self, run: Run) -> bool:
         """Give a run in the folder its present keys; returns whether it had former ones over the data of the plan."""
         train = self.ledger.plan.steps_of(run)[0]
         file = self.ledger.folder / run.folder / BEGUN_FILE
         note, new = read_object(file), dict[str, Any]()
-        if note.get("root") == self.keys.roots[train.name]:
-            new["root"] = self.now.roots[train.name]
-        if note.get("key") == self.keys.of[train.name]:
-            new |= {"key": self.now.of[train.name], **note_of(self.now, train)}
-        if not any(note.get(name) != value for name, value in new.items()):
+        if not note:
             return False
-        if not self.data_lay_ready(run):
-            return False
-        if note.get("data") == self.keys.data(run.method):
+        files = note.get("data") == self.keys.data(run.method)
+        if files and self._before(run, (step.name for step in self.ledger.plan.prepare)):
             new["data"] = self.now.data(run.method)
-        self._rekey_markers(run)
-        write_json(file, {**note, **new})
-        return True
+        if self.data_lay_ready(run) and note.get("root") == self.keys.roots[train.name]:
+            new["root"] = self.now.roots[train.name]
+        if self.data_lay_ready(run) and note.get("key") == self.keys.of[train.name]:
+            new |= {"key": self.now.of[train.name], **note_of(self.now, train)}
+            self._rekey_markers(run)
+        if any(note.get(name) != value for name, value in new.items()):
+            write_json(file, {**note, **new})
+        return any(note.get(name) != value for name, value in new.items() if name != "data")
 
     def rekey_prepared(self) -> None:
         """Give the data of the plan its present keys, and leave the times when it was made."""
@@ -135,9 +137,9 @@ def rekey(ledger: Ledger) -> list[str]:
     if (former := former_of(ledger)) is None:
         return []
     names = [run.name for run in ledger.plan.runs if former.rekey(run)]
+    former.rekey_prepared()
     if not names:
         return []
-    former.rekey_prepared()
     return [
         f"{len(names)} runs of an older version are kept: their keys now count all that their data is made of"
     ]
