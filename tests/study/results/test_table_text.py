@@ -8,7 +8,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from treesyntax.study.results.table_text import markdown_text
+from treesyntax.study.results.table_text import Table, latex_text, markdown_text
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,26 @@ def test_outputs_and_names_stand_in_markdown_as_they_are(text: str):
 
 def test_an_underscore_within_a_word_is_no_markup():
     assert markdown_text("relation_mask") == "relation_mask"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("give --max-update 9, not -1", r"give -{}-max-update 9, not -1"),  # -- would be a dash
+        ("a---b", "a-{}-{}-b"),
+        ("p ( x | y )", "p ( x $|$ y )"),  # | would be a dash
+        ("1–2 %, a_b & c", r"1--2 \%, a\_b \& c"),
+    ],
+)
+def test_what_latex_would_print_as_something_else_is_escaped(text: str, printed: str):
+    assert latex_text(text) == printed
+
+
+def test_a_title_of_several_lines_is_one_in_latex():
+    """A blank line in a caption ends LaTeX with an error."""
+    (caption,) = [
+        line
+        for line in Table("A title\n\nof two lines", ["row"], [["a"]]).latex()
+        if "caption" in line
+    ]
+    assert caption == r"\caption{A title  of two lines}"

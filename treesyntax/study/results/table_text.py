@@ -18,14 +18,17 @@ _MARKUP = re.compile(r"[\\|*`~<\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "†": r"$^{\dagger}$", "°": r"$^{\circ}$", "–": "--", "−": "$-$", "<": r"$<$", ">": r"$>$",
+    "±": r"$\pm$", "†": r"$^{\dagger}$", "°": r"$^{\circ}$", "–": "--", "−": "$-$", "<": r"$<$", ">": r"$>$", "|": "$|$",
     **{raised: f"$^{{{letter}}}$" for raised, letter in RAISED.items()},
 }  # fmt: skip
+_TO_LATEX = re.compile("|".join(["-(?=-)", *map(re.escape, _LATEX)]))
+"""Two hyphens, as flags begin with, would be a dash."""
 
 
 def latex_text(text: object) -> str:
-    """Text that LaTeX prints as it is."""
-    return "".join(_LATEX.get(letter, letter) for letter in str(text))
+    """Text that LaTeX prints as it is, in one line: a blank one would end a paragraph in the midst of a caption."""
+    line = " ".join(str(text).splitlines())
+    return _TO_LATEX.sub(lambda match: _LATEX.get(match[0], "-{}"), line)
 
 
 def markdown_text(text: object) -> str:
