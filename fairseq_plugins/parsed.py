@@ -90,10 +90,12 @@ def _check_training(args: Namespace) -> None:
             "--write-checkpoints-asynchronously writes one of the checkpoints that are due together, and not "
             "checkpoint_last.pt; leave it out"
         )
-    if args.model_parallel_size > 1:
-        raise OptionError(
-            f"--model-parallel-size {args.model_parallel_size}: no model of this project is made for it; leave it out"
-        )
+    for option, default in (("model_parallel_size", 1), ("pipeline_model_parallel", False)):
+        if getattr(args, option) != default:
+            flag = option.replace("_", "-")
+            raise OptionError(
+                f"--{flag} needs models that are made for it, as none here is; leave it out"
+            )
     if args.fp16 and args.amp:
         raise OptionError("--fp16 and --amp exclude each other; leave one out")
 

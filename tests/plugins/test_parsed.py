@@ -62,7 +62,8 @@ def test_other_values_of_such_an_option_need_no_package(monkeypatch):
     [
         # Without the package iopath fairseq ended with status 0 and had trained nothing.
         (["--write-checkpoints-asynchronously"], "writes one of the checkpoints that are due"),
-        (["--model-parallel-size", "2"], "2: no model of this project is made for it; leave it"),
+        (["--model-parallel-size", "2"], "needs models that are made for it, as none here is"),
+        (["--pipeline-model-parallel"], "needs models that are made for it, as none here is"),
         (["--fp16", "--amp"], "and --amp exclude each other; leave one out"),
         (["--store-ema"], "keeps a mean of weights that no validation and no search reads"),
     ],
