@@ -89,6 +89,7 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
         or _betas_fault(args)
         or _end_fault(args)
         or _best_fault(args)
+        or _idle_fault(args)
     )
 
 
@@ -198,6 +199,16 @@ def _best_fault(args: Namespace) -> Fault | None:
     if args.task != TASK or args.disable_validation:
         return None
     return best_fault(args, args.criterion, args, args)
+
+
+def _idle_fault(args: Namespace) -> Fault | None:
+    """What costs memory and changes no number of a study."""
+    if args.store_ema:
+        return Fault(
+            "store-ema",
+            "keeps a mean of weights that no validation and no search reads; leave it out, and give the row average",
+        )
+    return None
 
 
 def _batch_fault(args: Namespace) -> Fault | None:

@@ -136,6 +136,10 @@ def refuse_options(cfg: Any) -> None:
             cfg.num_batch_buckets > 0,
             "--num-batch-buckets pads tokens without their trees; leave it out",
         ),
+        (
+            cfg.leave_out and len(utils.split_paths(cfg.data or "")) > 1,
+            "--leave-out numbers the pairs of one data folder, and would leave out others of the next; give one folder",
+        ),
     ):
         if is_set:
             raise OptionError(why)

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,18 @@ ADD_TASK = "add --task tree_translation"
 NO_PATH = "--path is missing; give a checkpoint, such as --path checkpoints/checkpoint_best.pt"
 LONGEST = 200
 """Characters of a wrong setting that a message shows."""
+PACKAGES = {
+    ("tensorboard_logdir", ""): ("tensorboard", "tensorboardX"),
+    ("wandb_project", ""): ("wandb",),
+    ("aim_repo", ""): ("aim",),
+    ("azureml_logging", ""): ("azureml",),
+    ("tpu", ""): ("torch_xla",),
+    ("ddp_backend", "fully_sharded"): ("fairscale",),
+    ("zero_sharding", "os"): ("fairscale",),
+}
+"""By option and value ("" for any) the packages of which one must be there. Without them fairseq tracks nothing and says
+so in the log of a training alone, or ends in a traceback."""
+PIP_NAMES = {"azureml": "azureml-core"}
 
 
 def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,11 +66,38 @@ def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
         if hasattr(args, "beam") and args.path is None and not named.get("parse_known"):
             raise OptionError(NO_PATH)
         if getattr(args, "task", "") == TASK:
+            if hasattr(args, "store_ema"):  # of fairseq-train alone
+                _check_training(args)
             _check_generation(args)
             _check_overrides(args)
         return parsed
 
     return parse_args_and_arch
+
+
+def _check_training(args: Namespace) -> None:
+    """Refuse options with which fairseq-train tracks or trains nothing, or ends in a traceback."""
+    for (option, value), packages in PACKAGES.items():
+        given = getattr(args, option, None)
+        if given and value in ("", str(given)) and not any(map(find_spec, packages)):
+            flag = " ".join(filter(None, (f"--{option.replace('_', '-')}", value)))
+            name = PIP_NAMES.get(packages[0], packages[0])
+            raise OptionError(
+                f"{flag} needs a package that is not installed; pip install {name}, or leave it out"
+            )
+    if args.write_checkpoints_asynchronously:
+        raise OptionError(
+            "--write-checkpoints-asynchronously writes one of the checkpoints that are due together, and not "
+            "checkpoint_last.pt; leave it out"
+        )
+    for option, default in (("model_parallel_size", 1), ("pipeline_model_parallel", False)):
+        if getattr(args, option) != default:
+            flag = option.replace("_", "-")
+            raise OptionError(
+                f"--{flag} needs models that are made for it, as none here is; leave it out"
+            )
+    if args.fp16 and args.amp:
+        raise OptionError("--fp16 and --amp exclude each other; leave one out")
 
 
 def _check_generation(args: Namespace) -> None:

@@ -3,6 +3,9 @@ import gzip
 import hashlib
 import lzma
 import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,33 @@ def test_a_carriage_return_inside_a_line_never_shifts_lines(content, tmp_path):
 def test_a_byte_order_mark_is_no_text(tmp_path):
     (tmp_path / "text").write_bytes(b"\xef\xbb\xbfa\nb\n")
     assert list(read_lines(tmp_path / "text")) == ["a", "b"]
+
+
+READ_TWICE = "from treesyntax.files import read_lines; print([[*read_lines('/dev/stdin')] for _ in range(2)])"
+
+
+def test_standard_input_goes_on_where_an_earlier_reader_stopped(tmp_path):
+    """As in ``{ read -r header; treesyntax …; } < FILE``: by its name the file would begin anew."""
+    path = tmp_path / "text"
+    path.write_text("header\na\nb\n")
+    with path.open("rb", buffering=0) as stream:
+        stream.seek(len("header\n"))
+        read = subprocess.run(
+            [sys.executable, "-c", READ_TWICE], stdin=stream, capture_output=True, check=True
+        )
+    assert read.stdout == b"[['a', 'b'], ['a', 'b']]\n"
+
+
+def test_standard_input_may_be_a_socket():
+    """As programs of node and sshd give one, which has no name by which it can be opened."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall("a\n日本\n".encode())
+        ours.shutdown(socket.SHUT_WR)
+        read = subprocess.run(
+            [sys.executable, "-c", READ_TWICE], stdin=theirs, capture_output=True, check=True
+        )
+    assert read.stdout.decode() == "[['a', '日本'], []]\n"
 
 
 def test_gzip_is_unpacked(tmp_path):

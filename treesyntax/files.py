@@ -27,6 +27,7 @@ MOST_LINKS = 40
 LONGEST_LINE = 1 << 24
 """Most bytes of a line. A tree needs about a hundred times the memory of its text, and a small ``.gz``
 file may hold a line of any length."""
+STDIN = Path("/dev/stdin")
 _FEWEST_NULS = 4
 _KINDS = {
     b"\x1f\x8b": "gzip",
@@ -70,7 +71,7 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
 
     Args:
         path: of the file.
-        record: whether it must be a regular file, see `read_record`; users may name pipes.
+        record: whether it must be a regular file, see `read_record`; users may name pipes, and `STDIN`.
 
     Only ``\\n`` and ``\\r\\n`` end a line, and ``\\r`` in files without ``\\n``, so other Unicode separators
     never shift the alignment of two files.
@@ -82,12 +83,26 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
     path = Path(path)
     try:
         with ExitStack() as opened:
-            raw_stream = opened.enter_context(open_record(path) if record else path.open("rb"))
+            raw_stream = opened.enter_context(open_record(path) if record else _open(path))
             packed = path.suffix == ".gz"
             stream = opened.enter_context(gzip.open(raw_stream)) if packed else raw_stream
             yield from lines_of_stream(stream, path)
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from None
+
+
+def _open(path: Path) -> io.BufferedReader:
+    """A file to read. Standard input is read on from where the process before has left it.
+
+    By its name a file would begin anew, and a socket, as programs of node and sshd give one, cannot be opened.
+    """
+    if path != STDIN:
+        return path.open("rb")
+    if not path.is_file():
+        return os.fdopen(os.dup(0), "rb")
+    stream = path.open("rb")
+    stream.seek(os.lseek(0, 0, os.SEEK_CUR))
+    return stream
 
 
 def lines_of_stream(stream: io.BufferedIOBase, path: str | Path) -> Iterator[str]:

@@ -68,16 +68,30 @@ def test_one_checkpoint_is_its_own_mean(folder: Path):
     ]  # fmt: skip
 
 
+def model_settings(**changes: object) -> dict[str, Any]:
+    """The settings of a checkpoint, in one of two forms, which a training may mix."""
+    flags = {
+        "encoder_injection": "relation_mask",
+        "decoder_normalize_before": False,
+        "dropout": 0.1,
+        **changes,
+    }
+    model = Namespace(**flags) if changes else flags
+    return {"cfg": {"common": {"seed": 1}, "model": model}}
+
+
 @pytest.mark.parametrize(
     ("what", "left"),
     [
         ("seed", {"cfg": {"common": {"seed": 2}}}),
         ("data", {"task_state": {"data": {"source": {"dictionary": "b"}}}}),
+        ("--encoder-injection", model_settings(encoder_injection="tree_distance")),
+        ("--decoder-normalize-before", model_settings(decoder_normalize_before=True)),
     ],
 )
 def test_what_an_earlier_training_has_left_is_refused(folder: Path, capsys, what: str, left: dict):
     """fairseq deletes the checkpoints with the lowest updates, so the new ones are mixed with the old ones."""
-    own = {"cfg": {"common": {"seed": 1}}, "task_state": {"data": {"source": {"dictionary": "a"}}}}
+    own = {**model_settings(), "task_state": {"data": {"source": {"dictionary": "a"}}}}
     torch.save({**state_of(200), **own}, folder / "checkpoint_1_200.pt")
     torch.save({**state_of(10), **own, **left}, folder / "checkpoint_1_10.pt")
     words = ["average", str(folder), "--last", "2", "--out", str(folder / "mean.pt")]
@@ -86,7 +100,13 @@ def test_what_an_earlier_training_has_left_is_refused(folder: Path, capsys, what
         f"checkpoint_1_10.pt: is of another {what} than checkpoint_1_200.pt; average one train"
     )
     assert message in capsys.readouterr().err
-    for unrecorded in ({}, {"task_state": None}, {"cfg": None}, {"task_state": {"data": {}}}):
+    for unrecorded in (
+        {},
+        model_settings(dropout=0.3),
+        {"task_state": None},
+        {"cfg": None},
+        {"task_state": {"data": {}}},
+    ):
         torch.save({**state_of(10), **own, **unrecorded}, folder / "checkpoint_1_10.pt")
         assert main(words) == 0
 

@@ -89,6 +89,13 @@ def test_pairs_of_a_list_are_left_out_and_counted(data, tmp_path, caplog):
     assert sum(map(len, batches.frozen_batches)) == 6, "the list names no pairs of this split"
 
 
+def test_a_list_of_pairs_is_of_one_folder(data: Path, tmp_path: Path):
+    """fairseq takes the folders in turn, and pairs of the same numbers were left out of each."""
+    (listed := tmp_path / "list.json").write_text('{"train": [0]}')
+    with pytest.raises(OptionError, match="^--leave-out numbers the pairs of one data folder"):
+        task_of(f"{data}:{data}", leave_out=str(listed))
+
+
 def test_what_a_training_left_out_is_not_left_out_of_other_data(data, tmp_path):
     """fairseq-validate takes the settings of the checkpoint, and what its command line says."""
     listed, gone = tmp_path / "left_out.json", tmp_path / "gone.json"

@@ -22,6 +22,59 @@ def test_two_kinds_of_half_precision_are_refused_in_one_line():
         options.parse_args_and_arch(options.get_training_parser(), words)
 
 
+TRAINING = (*WORDS, "--arch", "tree_sequence_tiny", "--batch-size", "8", "--max-update", "9")
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "pip"),
+    [
+        (["--tensorboard-logdir", "events"], "tensorboard", "tensorboard"),
+        (["--wandb-project", "x"], "wandb", "wandb"),
+        (["--aim-repo", "x"], "aim", "aim"),
+        (["--azureml-logging"], "azureml", "azureml-core"),
+        (["--tpu"], "torch_xla", "torch_xla"),
+        (["--ddp-backend", "fully_sharded"], "fairscale", "fairscale"),
+        (["--zero-sharding", "os"], "fairscale", "fairscale"),
+    ],
+)
+def test_an_option_without_its_package_is_refused(words, package, pip, monkeypatch):
+    """fairseq trained without a word but in its log, and nothing was tracked, or ended in a traceback."""
+    there: set[str] = set()
+    monkeypatch.setattr("fairseq_plugins.parsed.find_spec", lambda name: name in there or None)
+    fault = check("fairseq-train", [*TRAINING, *words])
+    assert fault is not None
+    assert f"--{fault.flag}" == words[0]
+    assert fault.problem.endswith(
+        f"needs a package that is not installed; pip install {pip}, or leave it out"
+    )
+    there.add(package)
+    assert check("fairseq-train", [*TRAINING, *words]) is None
+
+
+def test_other_values_of_such_an_option_need_no_package(monkeypatch):
+    monkeypatch.setattr("fairseq_plugins.parsed.find_spec", lambda _: None)
+    for words in (["--ddp-backend", "legacy_ddp"], ["--zero-sharding", "none"]):
+        assert check("fairseq-train", [*TRAINING, *words]) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        # Without the package iopath fairseq ended with status 0 and had trained nothing.
+        (["--write-checkpoints-asynchronously"], "writes one of the checkpoints that are due"),
+        (["--model-parallel-size", "2"], "needs models that are made for it, as none here is"),
+        (["--pipeline-model-parallel"], "needs models that are made for it, as none here is"),
+        (["--fp16", "--amp"], "and --amp exclude each other; leave one out"),
+        (["--store-ema"], "keeps a mean of weights that no validation and no search reads"),
+    ],
+)
+def test_options_with_which_nothing_or_something_else_is_trained_are_refused(words, message):
+    fault = check("fairseq-train", [*TRAINING, *words])
+    assert fault is not None
+    assert f"--{fault.flag}" == words[0]
+    assert message in fault.problem
+
+
 def test_shards_that_divide_nothing_are_refused():
     with pytest.raises(OptionError, match="--num-shards divides nothing .* each a split of its"):
         parse_generation(*PATH, "--num-shards", "4")

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 BY_UPDATE = re.compile(r"checkpoint_[0-9]+_([0-9]{1,18})\.pt")
 BY_EPOCH = re.compile(r"checkpoint([0-9]{1,18})\.pt")
 OPTIMIZER = "last_optimizer_state"
+OF_SIDE = ("injection", "positions", "normalize_before", "attention_heads", "layers", "learned_pos")
+SETTINGS = (
+    *(f"{side}_{name}" for side in ("encoder", "decoder") for name in OF_SIDE),
+    "share_encoder_layers", "share_decoder_layers", "decoder_next_slot", "copy_source", "activation_fn",
+    "no_scale_embedding", "embedding_scaling",
+)  # fmt: skip
+"""Of a model: what it computes with the same parameters. Dropout may change when a training goes on."""
 
 Place = tuple[Any, ...]
 """What two names of one tensor have in common."""
@@ -141,6 +148,9 @@ def _difference(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         return "model"
     if None not in (seeds := {_seed(first), _seed(other)}) and len(seeds) > 1:
         return "seed"
+    then, now = map(_settings, (first, other))
+    if changed := [name for name in then if now.get(name, then[name]) != then[name]]:
+        return f"--{changed[0].replace('_', '-')}"
     data = [(state.get("task_state") or {}).get("data") or {} for state in (first, other)]
     differ = any(
         data[0].get(role, {}).get(field, value) != value
@@ -148,6 +158,15 @@ def _difference(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         for field, value in record.items()
     )
     return "data" if differ else ""
+
+
+def _settings(state: Mapping[str, Any]) -> dict[str, str]:
+    """The `SETTINGS` that a checkpoint records, in either form that fairseq writes."""
+    cfg = state.get("cfg")
+    model = cfg.get("model") if isinstance(cfg, dict) else None
+    flags = vars(model) if isinstance(model, argparse.Namespace) else model
+    recorded = flags if isinstance(flags, dict) else {}
+    return {name: str(recorded[name]).replace(" ", "") for name in SETTINGS if name in recorded}
 
 
 def _seed(state: Mapping[str, Any]) -> Any:

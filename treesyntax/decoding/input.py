@@ -23,6 +23,7 @@ from treesyntax.data.tree_store import StoredTree, deepest
 from treesyntax.decoding.engine import EncodedSource
 from treesyntax.decoding.remarks import Remarks
 from treesyntax.errors import InputError, TreeError
+from treesyntax.files import STDIN
 from treesyntax.parsers import Parser
 from treesyntax.parsers.cases import Cases, cases_of, total
 from treesyntax.parsers.policy import Parsed, parse_lines
@@ -31,7 +32,6 @@ from treesyntax.trees.copies import Placeholders
 from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 
-STDIN = Path("/dev/stdin")
 FEWEST = 10
 """Records of the first chunk; a later one has at most as many more as there were before it."""
 CHECKED = 1000

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
+import warnings
 from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from matplotlib.text import Text
 from support.study_helpers import make_study
 
@@ -31,6 +33,42 @@ def wide_figure() -> Figure:
         panel.set_title("a panel")
         panel.set_xlabel("a label that is longer than the panel is wide")
     return figure
+
+
+def named(name: str) -> Figure:
+    """A figure with a name in its title and at its ticks."""
+    figure = Figure(figsize=(4, 3), layout="constrained")
+    panel = figure.subplots()
+    panel.bar(["plain", name], [1, 2])
+    panel.set_title(name)
+    return figure
+
+
+def test_characters_that_the_font_lacks_are_taken_from_another_font(tmp_path: Path, capfd):
+    """They were boxes in PDF and PNG, whatever fonts the machine has."""
+    with paper_formats(("png", "pdf")), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_figure_files(named("\N{CIRCLED LATIN SMALL LETTER N}"), tmp_path / "a.svg")
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert b"STIX" in pdf or b"DejaVuSerif" in pdf
+    assert b"LastResort" not in pdf
+    assert capfd.readouterr().err == ""
+
+
+def test_characters_that_no_font_has_are_told_in_one_line(tmp_path: Path, capfd, monkeypatch):
+    """Each had a warning of its own with each drawing, four for an SVG alone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_figure_files(named("日本語"), tmp_path / "a.svg")
+        assert capfd.readouterr().err == ""
+        fonts = [font for font in fontManager.ttflist if "DejaVu" in font.name]
+        monkeypatch.setattr(fontManager, "ttflist", fonts)
+        with paper_formats(("png", "pdf")):
+            write_figure_files(named("日本語"), tmp_path / "a.svg")
+    assert capfd.readouterr().err == (
+        "a as png and pdf: no font here has 日本語, so boxes stand there; install one that has, such as Noto Sans CJK\n"
+    )
+    assert "日本語" in (tmp_path / "a.svg").read_text()
 
 
 def test_only_svg_is_written_unless_more_is_asked_for(tmp_path: Path):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import io
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from textwrap import fill
@@ -29,6 +31,10 @@ LEAST_POINTS = 7.0
 """The smallest letters in PDF and PNG."""
 DOTS = 300
 """Pixels an inch."""
+SHOWN = 20
+"""Characters without a font that a remark shows."""
+LAST_RESORT = "Last Resort"
+"""Begins the name of matplotlib's font with a box for each character."""
 
 
 _paper: ContextVar[tuple[tuple[str, ...], float, Path | None]] = ContextVar(
@@ -100,7 +106,9 @@ def svg_text(figure: Figure, salt: str = "treesyntax") -> str:
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     stream = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
+    # Whoever shows the SVG takes fonts of its own.
+    settings = {"svg.fonttype": "none", "svg.hashsalt": salt}
+    with _without_glyph_warnings(), matplotlib.rc_context(settings):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()
 
@@ -121,16 +129,68 @@ def write_figure_files(figure: Figure, path: Path, salt: str = "treesyntax") -> 
     text, (formats, width, folder) = svg_text(figure, salt), _paper.get()
     write_text(path, text)
     if formats:
-        fit(figure, width)
+        if lacking := add_fonts(figure):
+            print(
+                f"{path.stem} as {' and '.join(dict.fromkeys(formats))}: no font here has {lacking[:SHOWN]}, so boxes "
+                "stand there; install one that has, such as Noto Sans CJK",
+                file=sys.stderr,
+            )
+        with _without_glyph_warnings():
+            fit(figure, width)
     for name in dict.fromkeys(formats):
         settings: dict[str, Any] = {"metadata": {"CreationDate": None}} if name == "pdf" else {}
         with (
             # Fonts as TrueType: many venues refuse those of type 3.
             matplotlib.rc_context({"pdf.fonttype": 42}),
             atomic_file((folder or path.parent) / f"{path.stem}.{name}") as staged,
+            _without_glyph_warnings(),
         ):
             figure.savefig(staged, format=name, dpi=DOTS, **settings)
     return text
+
+
+@contextmanager
+def _without_glyph_warnings() -> Iterator[None]:
+    """Without matplotlib's warnings of characters without a glyph, one for each character and drawing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+        yield
+
+
+def add_fonts(figure: Figure) -> str:
+    """Add fonts of this machine for the characters that the font of a figure lacks, such as Chinese ones.
+
+    Returns:
+        The characters that no font has.
+    """
+    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+    from matplotlib.text import Text
+
+    texts = figure.findobj(Text)
+    characters = {
+        ord(letter) for text in texts for letter in text.get_text() if letter.isprintable()
+    }
+    lacking = characters - get_font(findfont(FontProperties())).get_charmap().keys()
+    fonts = {
+        font.name: font.fname
+        for font in fontManager.ttflist
+        if font.style == "normal" and font.weight == 400 and not font.name.startswith(LAST_RESORT)
+    }
+    added = []
+    for name in sorted(fonts, key=lambda name: ("Sans" not in name, name)) if lacking else ():
+        with suppress(OSError, RuntimeError):  # a font of pictures has no outlines
+            covered = lacking & get_font(fonts[name]).get_charmap().keys()
+            added += [name] * bool(covered)
+            lacking -= covered
+        if not lacking:
+            break
+    if added:
+        families = [*FontProperties().get_family(), *added]
+        for text in texts:
+            text.set_fontfamily(families)
+        for axes in figure.axes:
+            axes.tick_params(labelfontfamily=families)
+    return "".join(map(chr, sorted(lacking)))
 
 
 def fit(figure: Figure, width: float) -> None:

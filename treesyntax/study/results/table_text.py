@@ -13,6 +13,8 @@ Rows = Sequence[Sequence[object]]
 RAISED = dict(zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", "abcdefghijklmnoprstuvwxyz", strict=True))
 """Raised letters, the marks of footnotes: all but q, of which there is none."""
 BOOKTABS = r"% \usepackage{booktabs}"
+_MARKUP = re.compile(r"[\\|*`~<\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+"""What begins markup; an underscore within a word does not."""
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "|": r"\textbar{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -24,15 +26,16 @@ _LIGATURES = re.compile(r"([-'`,])(?=\1)|[?!](?=`)")
 
 
 def latex_text(text: object) -> str:
-    """Text that LaTeX prints as it is."""
-    letters = "".join(_LATEX.get(letter, letter) for letter in str(text))
+    """Text that LaTeX prints as it is, in one line: a blank one would end a paragraph in the midst of a caption."""
+    line = " ".join(str(text).splitlines())
+    letters = "".join(_LATEX.get(letter, letter) for letter in line)
     return _LIGATURES.sub(r"\g<0>{}", letters).replace("–", "--")  # a dash that is meant
 
 
 def markdown_text(text: object) -> str:
-    """Text that Markdown shows as it is: no markup, link or HTML begins in it."""
+    """Text that Markdown shows as it is: no markup, link or HTML begins in it, and no character is written as ``&lt;``."""
     shown = " ".join(str(text).splitlines())
-    return re.sub(r"([\\|*`<\[\]])", r"\\\1", shown)
+    return _MARKUP.sub(r"\\\g<0>", shown)
 
 
 class Table(NamedTuple):
