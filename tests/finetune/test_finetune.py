@@ -364,6 +364,8 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--injection", "linearized"], "linearized acts through the text; write the brackets into the text"),
         (["--injection", "parent_head"], "this loss is about attention"),
         (["--set", "push_to_hub=true"], "train.push_to_hub is set by treesyntax; nothing is uploaded"),
+        (["--set", "greater_is_better=false"], "train.greater_is_better is False, but a higher accuracy is better, and the worst"),
+        (["--set", "metric_for_best_model=loss", "--set", "greater_is_better=true"], "is True, but a lower loss is better"),
         (["--set", "eval_strategy=no"], "train.eval_strategy is no; only what is validated is saved"),
         (["--set", "per_device_train_batch_size=0"], "train: batch_size should be a positive integer"),
         (["--set", "train_sampling_strategy=group_by_length"], "would have another order of examples after a kill"),

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from treesyntax.errors import OptionError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
+from treesyntax.finetune.limits import MOST_NEW_TOKENS
 from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
 """See `no_tag`."""
 IGNORED = -100
-MOST_NEW_TOKENS = 128
-"""Of an output, unless ``max_new_tokens`` or ``max_target_length`` says otherwise."""
 
 
 def predict(

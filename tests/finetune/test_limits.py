@@ -1,0 +1,117 @@
+"""Targets that no output can equal are refused before anything is trained."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers", reason="transformers is no part of the base")
+pytest.importorskip("accelerate", reason="accelerate is no part of the base")
+
+import torch
+from transformers import GenerationConfig
+from transformers.generation import logits_process
+
+from treesyntax.__main__ import main
+from treesyntax.errors import InputError
+from treesyntax.finetune.data import Example
+from treesyntax.finetune.job import Job
+from treesyntax.finetune.limits import refuse_unwritable, settings_of_model
+
+END, IGNORED = 4, -100
+
+
+def arguments(pretrained: Path, folder: Path, target: str, **settings: Any) -> list[str]:
+    """A training of a T5 that comes with settings of generation; the third of its targets is given."""
+    shutil.copytree(pretrained / "t5", folder / "t5")
+    file = folder / "t5/generation_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **settings}), "utf-8")
+    tokenizer = folder / "t5/tokenizer_config.json"
+    text = tokenizer.read_text("utf-8").replace('"model_max_length": 32', '"model_max_length": 999')
+    tokenizer.write_text(text, "utf-8")
+    rows = [
+        json.loads(line)
+        for line in (pretrained / "train.jsonl").read_text("utf-8").split("\n")
+        if line
+    ]
+    rows[2]["target"] = target
+    (folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return [
+        "finetune", "--model", str(folder / "t5"), "--task", "seq2seq", "--tree-format", "ptb",
+        f"--train={folder / 'train.jsonl'}", f"--valid={pretrained / 'valid.jsonl'}", "--columns", "text=text",
+        "--out", str(folder / "out"), "--max-steps", "1", "--set", "use_cpu=true",
+    ]  # fmt: skip
+
+
+def test_longer_targets_than_outputs_get_are_refused_unless_that_is_meant(
+    pretrained: Path, tmp_path: Path, capsys
+):
+    """Outputs ended after 128 tokens without a word, so such targets counted as wrong whatever was learnt."""
+    words = arguments(pretrained, tmp_path, "cat " * 129)
+    assert main(words) == 2
+    message = "train.jsonl:3: has a target of 129 tokens, but outputs end after 128; say how many"
+    assert message in capsys.readouterr().err
+    assert main([*words, "--generate", "max_new_tokens=200"]) == 0
+
+
+def test_what_the_settings_of_a_model_forbid_is_refused_unless_they_are_meant(
+    pretrained: Path, tmp_path: Path, capsys
+):
+    words = arguments(pretrained, tmp_path, "cat " * 4, no_repeat_ngram_size=2, num_beams=2)
+    assert main(words) == 2
+    message = "train.jsonl:3: has a target that the model cannot write: its generation_config.json has no_repeat"
+    assert message in capsys.readouterr().err
+    assert main([*words, "--generate", "no_repeat_ngram_size=2"]) == 0
+    assert "too, unless --generate says otherwise: num_beams=2\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["seq2seq", "causal"])
+@pytest.mark.parametrize(
+    ("setting", "value", "make"),
+    [
+        ("no_repeat_ngram_size", 2, lambda n, prompt: logits_process.NoRepeatNGramLogitsProcessor(n)),
+        ("min_length", 4, lambda n, prompt: logits_process.MinLengthLogitsProcessor(n, END)),
+        ("min_new_tokens", 3, lambda n, prompt: logits_process.MinNewTokensLengthLogitsProcessor(prompt, n, END)),
+    ],
+)  # fmt: skip
+def test_refused_is_what_transformers_gives_no_chance(task: str, setting: str, value: int, make):
+    draw = random.Random(1)
+    refused = 0
+    for _ in range(200):
+        source = draw.choices(range(5, 8), k=3)
+        target = [*draw.choices(range(5, 8), k=draw.randrange(6)), END]
+        prompt = source if task == "causal" else [0]
+        row = {"input_ids": source, "labels": target}
+        if task == "causal":
+            row = {"input_ids": source + target, "labels": [IGNORED] * 3 + target}
+        processor = make(value, len(prompt))
+        chances = [
+            processor(torch.tensor([[*prompt, *target[:at]]]), torch.zeros(1, 9))[0, token].item()
+            for at, token in enumerate(target)
+        ]
+        model: Any = SimpleNamespace(
+            generation_config=GenerationConfig(**{setting: value}),
+            config=SimpleNamespace(decoder_start_token_id=0),
+        )
+        given = Job(model="", task=task), model, [Example({}, "", 1)], [row], Path("x")
+        if min(chances) == 0:
+            refuse_unwritable(*given)
+            continue
+        refused += 1
+        with pytest.raises(InputError, match=rf"x:1: .* has {setting}={value}; give --generate"):
+            refuse_unwritable(*given)
+    assert 20 < refused < 180
+
+
+def test_settings_that_a_job_gives_are_no_longer_those_of_the_model():
+    model: Any = SimpleNamespace(
+        generation_config=GenerationConfig(num_beams=4, length_penalty=2.0, temperature=0.5, eos_token_id=4)
+    )  # fmt: skip
+    job = Job(model="", task="causal", generate={"num_beams": 1})
+    assert settings_of_model(job, model) == {"length_penalty": 2.0}
