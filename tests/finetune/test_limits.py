@@ -23,6 +23,8 @@ from treesyntax.errors import InputError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import Job
 from treesyntax.finetune.limits import refuse_unwritable, settings_of_model
+from treesyntax.finetune.models import load_model
+from treesyntax.finetune.outputs import predict
 
 END, IGNORED = 4, -100
 
@@ -99,7 +101,7 @@ def test_refused_is_what_transformers_gives_no_chance(task: str, setting: str, v
             generation_config=GenerationConfig(**{setting: value}),
             config=SimpleNamespace(decoder_start_token_id=0),
         )
-        given = Job(model="", task=task), model, [Example({}, "", 1)], [row], Path("x")
+        given = Job(model="", task=task), model, [END], [Example({}, "", 1)], [row], Path("x")
         if min(chances) == 0:
             refuse_unwritable(*given)
             continue
@@ -115,3 +117,39 @@ def test_settings_that_a_job_gives_are_no_longer_those_of_the_model():
     )  # fmt: skip
     job = Job(model="", task="causal", generate={"num_beams": 1})
     assert settings_of_model(job, model) == {"length_penalty": 2.0}
+
+
+@pytest.mark.parametrize("end", [None, 5, [5, 6]])
+def test_outputs_end_with_the_token_that_ends_targets(pretrained: Path, end: Any, monkeypatch):
+    """A model may name another end than its tokenizer: the model learnt to end, and was made to go on."""
+    job = Job(
+        model=str(pretrained / "gpt2"), task="causal", generate={"suppress_tokens": [*range(4)]}
+    )
+    trained = load_model(job)
+    trained.model.generation_config.eos_token_id = end
+    for parameter in trained.model.parameters():
+        torch.nn.init.zeros_(
+            parameter
+        )  # so the first token that may be written is, which is the tokenizer's end
+    lengths, generate = [], trained.model.generate
+
+    def write(**given: Any) -> torch.Tensor:
+        ids = generate(**given)
+        lengths.append(ids.shape[1] - given["input_ids"].shape[1])
+        return ids
+
+    monkeypatch.setattr(trained.model, "generate", write)
+    assert predict(job, trained, [Example({"text": "the cat", "tree": None}, None, 1)], 1) == [""]
+    assert lengths == [1]
+
+
+def test_targets_without_an_end_are_refused(pretrained: Path, tmp_path: Path, capsys):
+    """The tokenizer of a T5 that puts nothing behind a text: outputs had as many tokens as they could."""
+    words = arguments(pretrained, tmp_path, "cat")
+    file = tmp_path / "t5/tokenizer.json"
+    file.write_text(
+        json.dumps({**json.loads(file.read_text("utf-8")), "post_processor": None}), "utf-8"
+    )
+    assert main(words) == 2
+    message = "train.jsonl: has no target with a token that ends it, so outputs would not end; let the tokenizer put"
+    assert message in capsys.readouterr().err

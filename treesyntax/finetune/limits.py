@@ -1,4 +1,4 @@
-"""Targets that no output can equal: longer ones than outputs get, and those that the model's own settings forbid.
+"""Targets that no output can equal: those without an end, longer ones than outputs get, and what a model forbids itself.
 
 Models come with settings of generation for the task they were published for. BART forbids to repeat three tokens, as
 a summary should not; a logical form does.
@@ -36,9 +36,17 @@ def settings_of_model(job: Job, model: Any) -> dict[str, Any]:
     }
 
 
+def ends_of(tokenizer: Any, model: Any) -> list[int]:
+    """The tokens with which outputs end: those of the model, and that of the tokenizer, which ends the targets."""
+    ends = model.generation_config.eos_token_id
+    known = ends if isinstance(ends, list) else [ends]
+    return [end for end in dict.fromkeys([*known, tokenizer.eos_token_id]) if end is not None]
+
+
 def refuse_unwritable(
     job: Job,
     model: Any,
+    ends: Sequence[int],
     examples: Sequence[Example],
     rows: Sequence[Mapping[str, Any]],
     file: Path,
@@ -48,16 +56,21 @@ def refuse_unwritable(
     Args:
         job: of a task that writes text.
         model: that writes it.
+        ends: tokens with which outputs end.
         examples: of a split.
         rows: the same as a collator encodes them.
         file: of the examples.
 
     Raises:
-        InputError: for the longest target if it has more tokens than outputs get, and for the first one that the
-            model's settings forbid.
+        InputError: if no target has an end; for the longest one if it has more tokens than outputs get; for the
+            first one that the model's settings forbid.
     """
-    start = model.config.decoder_start_token_id
+    start = getattr(model.config, "decoder_start_token_id", None)
     sequences = [_sequence(job, row, start) for row in rows]
+    if all(set(ends).isdisjoint(target) for _, target in sequences):
+        cause = "has no target with a token that ends it, so outputs would not end"
+        remedy = "let the tokenizer put its eos_token behind a text, and save it beside the model"
+        raise InputError(file, None, cause, remedy)
     if not job.ours("max_target_length") and not any(name in job.generate for name in MOST):
         longest = max(range(len(rows)), key=lambda number: len(sequences[number][1]))
         if (

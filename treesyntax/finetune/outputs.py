@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from treesyntax.errors import OptionError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
-from treesyntax.finetune.limits import MOST_NEW_TOKENS
+from treesyntax.finetune.limits import MOST_NEW_TOKENS, ends_of
 from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
@@ -85,6 +85,8 @@ def _lines(
             options["max_new_tokens"] = min(wanted, most - (prompt or 1)) if most else wanted
         if prompt:
             options.setdefault("pad_token_id", trained.tokenizer.pad_token_id)
+        if ends := ends_of(trained.tokenizer, trained.model):
+            options.setdefault("eos_token_id", ends)
         ids = trained.model.generate(**batch, **options)
         if len(ids) != len(chosen):
             raise OptionError(f"--generate: gives {len(ids)} outputs for {len(chosen)} inputs")

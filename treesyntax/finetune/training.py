@@ -49,7 +49,7 @@ from treesyntax.finetune.job import (
     read_job,
     write_job,
 )
-from treesyntax.finetune.limits import SETTINGS_FILE, refuse_unwritable, settings_of_model
+from treesyntax.finetune.limits import SETTINGS_FILE, ends_of, refuse_unwritable, settings_of_model
 from treesyntax.finetune.models import Pretrained, collator_of, load_model, split_spec
 from treesyntax.finetune.outputs import lines_of_logits, predict
 from treesyntax.made.lock import training_in
@@ -256,10 +256,10 @@ def _finetune(
     }
     model_settings = {}
     if job.task in WRITES:
+        ends = ends_of(pretrained.tokenizer, pretrained.model)
         for split, examples in data.items():
-            refuse_unwritable(
-                job, pretrained.model, examples, rows[split], files.get(split, files["train"])
-            )
+            file = files.get(split, files["train"])
+            refuse_unwritable(job, pretrained.model, ends, examples, rows[split], file)
         model_settings = settings_of_model(job, pretrained.model)
     log = Log(out, arguments.process_index == 0)
     if model_settings:
