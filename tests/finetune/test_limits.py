@@ -22,8 +22,8 @@ from treesyntax.__main__ import main
 from treesyntax.errors import InputError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import Job
-from treesyntax.finetune.limits import refuse_unwritable, settings_of_model
-from treesyntax.finetune.models import load_model
+from treesyntax.finetune.limits import lines_of_tokens, refuse_unwritable, settings_of_model
+from treesyntax.finetune.models import load_model, load_tokenizer
 from treesyntax.finetune.outputs import predict
 
 END, IGNORED = 4, -100
@@ -153,3 +153,32 @@ def test_targets_without_an_end_are_refused(pretrained: Path, tmp_path: Path, ca
     assert main(words) == 2
     message = "train.jsonl: has no target with a token that ends it, so outputs would not end; let the tokenizer put"
     assert message in capsys.readouterr().err
+
+
+def test_targets_that_the_tokens_of_a_model_do_not_spell_are_counted_and_refused_if_all_are(
+    pretrained: Path, tmp_path: Path, capsys
+):
+    """T5 has no braces, so a form with some counted as wrong, whatever was learnt."""
+    words = arguments(pretrained, tmp_path, "{ cat }")
+    assert main(words) == 0
+    message = "1 of 24 targets of {} are spelt otherwise by the tokens of the model, so they count as wrong; the first, "
+    error = capsys.readouterr().err
+    assert message.format(tmp_path / "train.jsonl") + "on line 3, as 'cat'\n" in error
+    file = tmp_path / "train.jsonl"
+    text = file.read_text("utf-8").replace('"target": "', '"target": "{ ')
+    file.write_text(text, "utf-8")
+    assert main([*words, "--out", str(tmp_path / "other")]) == 2
+    assert (
+        "train.jsonl:1: has a target that the tokens of the model spell as"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_space_before_a_full_stop_stays_whatever_the_tokenizer_does_to_text(pretrained: Path):
+    """Those of Llama 3 take it away, and no form with one was right."""
+    tokenizer = load_tokenizer(str(pretrained / "gpt2"))
+    tokenizer.add_tokens(["."])
+    tokenizer.clean_up_tokenization_spaces = True
+    ids = tokenizer("cat . dog")["input_ids"]
+    assert tokenizer.decode(ids) == "cat. dog"
+    assert lines_of_tokens(tokenizer, [ids]) == ["cat . dog"]

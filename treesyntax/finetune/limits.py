@@ -1,4 +1,4 @@
-"""Targets that no output can equal: those without an end, longer ones than outputs get, and what a model forbids itself.
+"""Targets that no output can equal: those that a model cannot spell or end, longer ones than outputs get, and what it forbids itself.
 
 Models come with settings of generation for the task they were published for. BART forbids to repeat three tokens, as
 a summary should not; a logical form does.
@@ -88,6 +88,37 @@ def refuse_unwritable(
             cause = f"has a target that the model cannot write: its {SETTINGS_FILE} has {name}={settings[name]}"
             remedy = f"give --generate {name}=0, or its value if that is meant"
             raise InputError(file, example.line, cause, remedy)
+
+
+def lines_of_tokens(tokenizer: Any, rows: Any) -> list[str]:
+    """Outputs as lines. A space before a full stop stays: it is a token as any other, and forms have it."""
+    texts = tokenizer.batch_decode(
+        rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
+    )
+    return [" ".join(text.split()) for text in texts]
+
+
+def remark_spelling(tokenizer: Any, examples: Sequence[Example], file: Path) -> str:
+    """How many targets a model has no tokens for, as T5 has none for braces; "" for none.
+
+    Raises:
+        InputError: if it has none for any target.
+    """
+    rows = tokenizer([example.target for example in examples], add_special_tokens=False)
+    lines = lines_of_tokens(tokenizer, rows["input_ids"])
+    pairs = zip(examples, lines, strict=True)
+    others = [(example.line, line) for example, line in pairs if line != example.target]
+    if not others:
+        return ""
+    first, text = others[0]
+    if len(others) == len(examples):
+        cause = f"has a target that the tokens of the model spell as {text[:60]!r}, and none that they spell as it is"
+        remedy = "take a model whose tokenizer knows its characters, or add tokens and resize its embeddings"
+        raise InputError(file, first, cause, remedy)
+    return (
+        f"{len(others)} of {len(examples)} targets of {file} are spelt otherwise by the tokens of the model, so they count "
+        f"as wrong; the first, on line {first}, as {text[:60]!r}"
+    )
 
 
 def _sequence(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from treesyntax.errors import OptionError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
-from treesyntax.finetune.limits import MOST_NEW_TOKENS, ends_of
+from treesyntax.finetune.limits import MOST_NEW_TOKENS, ends_of, lines_of_tokens
 from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
@@ -90,8 +90,7 @@ def _lines(
         ids = trained.model.generate(**batch, **options)
         if len(ids) != len(chosen):
             raise OptionError(f"--generate: gives {len(ids)} outputs for {len(chosen)} inputs")
-        texts = trained.tokenizer.batch_decode(ids[:, prompt:], skip_special_tokens=True)
-        return [" ".join(text.split()) for text in texts]
+        return lines_of_tokens(trained.tokenizer, ids[:, prompt:])
     of_words = batch.pop("labels", None)
     best = trained.model(**batch).logits.argmax(-1).cpu().numpy()
     if job.task == CLASSES:

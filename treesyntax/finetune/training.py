@@ -49,7 +49,13 @@ from treesyntax.finetune.job import (
     read_job,
     write_job,
 )
-from treesyntax.finetune.limits import SETTINGS_FILE, ends_of, refuse_unwritable, settings_of_model
+from treesyntax.finetune.limits import (
+    SETTINGS_FILE,
+    ends_of,
+    refuse_unwritable,
+    remark_spelling,
+    settings_of_model,
+)
 from treesyntax.finetune.models import Pretrained, collator_of, load_model, split_spec
 from treesyntax.finetune.outputs import lines_of_logits, predict
 from treesyntax.made.lock import training_in
@@ -254,12 +260,13 @@ def _finetune(
         split: _encoded(job, pretrained, collator, examples, files.get(split, files["train"]))
         for split, examples in data.items()
     }
-    model_settings = {}
+    model_settings, spelling = {}, []
     if job.task in WRITES:
         ends = ends_of(pretrained.tokenizer, pretrained.model)
         for split, examples in data.items():
             file = files.get(split, files["train"])
             refuse_unwritable(job, pretrained.model, ends, examples, rows[split], file)
+            spelling.append(remark_spelling(pretrained.tokenizer, examples, file))
         model_settings = settings_of_model(job, pretrained.model)
     log = Log(out, arguments.process_index == 0)
     if model_settings:
@@ -267,7 +274,7 @@ def _finetune(
         log.write(
             f"outputs follow {SETTINGS_FILE} of the model too, unless --generate says otherwise: {texts}"
         )
-    for text in remarks:
+    for text in (*remarks, *filter(None, spelling)):
         log.write(text)
     if collator.cut:
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")
