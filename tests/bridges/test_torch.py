@@ -167,6 +167,27 @@ def test_trees_over_padding_are_refused(as_floats: bool):
         bridge(states, src_key_padding_mask=mask(PADDING.flip(1)), tree=BATCH)
 
 
+@pytest.mark.parametrize("kind", ["padding", "mask", "both"])
+def test_a_token_that_sees_nothing_has_numbers_whatever_the_mask_is_made_of(kind: str):
+    """Masks of minus infinity gave nan, and with it each weight's gradient."""
+    nothing = torch.tensor([[False] * 7, [True] * 7])  # such as an empty text in a batch
+    rows = torch.eye(7, dtype=torch.bool).logical_not().triu()
+    rows[3] = True
+    hidden = {"src_key_padding_mask": nothing} if kind != "mask" else {}
+    hidden |= {"mask": rows} if kind != "padding" else {}
+    floats = {
+        name: torch.zeros(mask.shape).masked_fill(mask, -torch.inf) for name, mask in hidden.items()
+    }
+    tree = ts.batch_trees([TREES[0], []], [[*range(6), -1], [-1] * 7])
+    bridge = ts.TransformerEncoderBridge(make(), "relation_mask+tree_distance")
+    set_tables(bridge.injections, 0.5)
+    outputs = [bridge(torch.ones(2, 7, 16), **masks, tree=tree) for masks in (hidden, floats)]
+    torch.testing.assert_close(*outputs)
+    assert outputs[1].isfinite().all()
+    outputs[1][0].sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in bridge.parameters())
+
+
 @pytest.mark.parametrize(
     ("masks", "fault"),
     [

@@ -21,7 +21,8 @@ from support.forked_programs import Fork, fork
 
 from treesyntax.__main__ import main
 from treesyntax.finetune import training
-from treesyntax.finetune.job import FACTS_FILE, read_job
+from treesyntax.finetune.job import FACTS_FILE, Job, read_job
+from treesyntax.finetune.models import collator_of, load_model
 from treesyntax.finetune.outputs import tags_of
 from treesyntax.made import lock
 
@@ -220,9 +221,6 @@ def test_a_seed_sets_head_order_and_dropout(pretrained: Path, tmp_path: Path):
 def test_all_methods_begin_with_the_same_head(pretrained: Path, injection: str):
     import torch
 
-    from treesyntax.finetune.job import Job
-    from treesyntax.finetune.models import load_model
-
     made = []
     for spec in ("", injection):
         job = Job(
@@ -364,6 +362,8 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--injection", "linearized"], "linearized acts through the text; write the brackets into the text"),
         (["--injection", "parent_head"], "this loss is about attention"),
         (["--set", "push_to_hub=true"], "train.push_to_hub is set by treesyntax; nothing is uploaded"),
+        (["--set", "greater_is_better=false"], "train.greater_is_better is False, but a higher accuracy is better, and the worst"),
+        (["--set", "metric_for_best_model=loss", "--set", "greater_is_better=true"], "is True, but a lower loss is better"),
         (["--set", "eval_strategy=no"], "train.eval_strategy is no; only what is validated is saved"),
         (["--set", "per_device_train_batch_size=0"], "train: batch_size should be a positive integer"),
         (["--set", "train_sampling_strategy=group_by_length"], "would have another order of examples after a kill"),
@@ -558,6 +558,27 @@ def test_the_head_of_another_task_is_replaced(pretrained: Path, tmp_path: Path, 
     assert two_updates(pretrained, tmp_path / "out", "--model", str(folder))[
         "classifier.bias"
     ].shape == (2,)
+
+
+@pytest.mark.parametrize("pad", [None, 0, 4])
+def test_a_decoder_classifies_a_text_alike_whatever_stands_beside_it(
+    pretrained: Path, tmp_path: Path, pad: int | None
+):
+    """Its head reads the last token that is no padding; a model may name another one than its tokenizer."""
+    import torch
+
+    folder = tmp_path / "gpt2"
+    shutil.copytree(pretrained / "gpt2", folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": pad}), "utf-8")
+    job = Job(model=str(folder), task="sequence-classification", labels=("furry", "other"))
+    trained = load_model(job)
+    collate = collator_of(job, trained)
+    short, long = ({"text": text, "tree": None} for text in ("the cat", "the dog that sang sang"))
+    alone, beside = (dict(collate(texts)) for texts in ([short], [short, long]))
+    del alone["tree"], beside["tree"]
+    model = trained.model.eval()
+    torch.testing.assert_close(model(**alone).logits[0], model(**beside).logits[0])
 
 
 def test_longer_texts_than_a_model_has_positions_are_cut(pretrained: Path, tmp_path: Path, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treesyntax as ts
-from treesyntax.metrics.conclusions import WORDS, conclude
+from treesyntax.metrics.conclusions import WORDS, conclude, p_as_text, verdict
 
 
 def scores(mean: float, seed: int, runs: int = 5, items: int = 60, spread: float = 1.0):
@@ -108,6 +108,28 @@ def test_what_nobody_can_do_or_everybody_does_is_no_verdict():
     assert conclude(full, full).word == "at the ceiling"
     assert conclude(zeros + 1, zeros + 1, limits=(0, 100)).word == "on the floor"
     assert conclude(zeros + 50, zeros + 50, limits=(0, 100)).word == "not shown"
+
+
+def test_where_lower_is_better_the_highest_scores_are_what_nobody_can_do():
+    few = [scores(mean, seed, items=500, spread=0.3) for seed, mean in enumerate((1.0, 1.2, 0.8))]
+    assert conclude(*few, lower_is_better=True).word == "at the ceiling"
+    assert conclude(*(100 - table for table in few), lower_is_better=True).word == "on the floor"
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (0.012, "0.012"), (0.0494, "0.049"), (0.0496, "0.0496"), (0.04996, "0.04996"), (0.0499999, "0.0499999"), (0.05, "0.050"),
+        (0.0504, "0.050"), (0.00099, "< 0.001"), (0.0, "< 0.001"), (1.0, "1.000"),
+    ],
+)  # fmt: skip
+def test_a_p_value_is_on_its_side_of_5_percent_as_it_is_printed(p: float, text: str):
+    """0.04996 was printed as 0.050 beside a mark, and one of 1e-9 as 0.000."""
+    assert p_as_text(p) == text
+    over = ts.compare_runs(scores(80, 1), scores(60, 2))
+    word, reason = verdict(over, over, 0.01, p)
+    assert (word == "syntax helps") is (p < 0.05)
+    assert f", p {'' if '<' in text else '= '}{text})" in reason
 
 
 def test_corpus_scores_are_concluded_on():

@@ -231,11 +231,12 @@ class _Layer(nn.TransformerEncoderLayer):
         if mask is not None:
             masks.append(mask[None, None] if mask.dim() == 2 else mask.unflatten(0, q.shape[:2]))
         seen = added = None
-        for given in masks:
-            if given.dtype == torch.bool:  # in PyTorch's masks True is hidden
-                seen = ~given if seen is None else seen & ~given
-            else:
-                added = given if added is None else added + given
+        for given in masks:  # in PyTorch's masks True is hidden, and minus infinity too
+            hidden = given if given.dtype == torch.bool else given.isneginf()
+            seen = ~hidden if seen is None else seen & ~hidden
+            if given is not hidden:  # a softmax over nothing but minus infinity is no number
+                finite = given.masked_fill(hidden, 0.0)
+                added = finite if added is None else added + finite
         if added is not None:
             logits = added.expand(-1, q.shape[1], q.shape[2], -1)
             terms = [PairTerm(logits=logits), *terms]

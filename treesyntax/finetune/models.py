@@ -132,7 +132,8 @@ def load_model(job: Job) -> Pretrained:
             f"{job.model} has no numbers of {len(lost)} parameters of a {type(model).__name__}, such as "
             f"{lost[0]}; they would be random"
         )
-    if model.config.pad_token_id is None:
+    # The head of a decoder reads the last token that is no padding, by the number in its configuration.
+    if model.config.pad_token_id is None or (job.task == CLASSES and _decodes_alone(model.config)):
         model.config.pad_token_id = tokenizer.pad_token_id
     freeze(model, job.ours("freeze"))
     in_model, in_loss = split_spec(job.injection)
@@ -170,6 +171,15 @@ def check_model(job: Job) -> Any:
             f"{job.model} ({config.model_type}) has no decoder beside an encoder; the task seq2seq needs both, as in T5 or BART"
         )
     return load_tokenizer(job.model)
+
+
+def _decodes_alone(config: Any) -> bool:
+    """Whether a model is a decoder without an encoder, such as GPT-2 and Llama."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    return (
+        config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not config.is_encoder_decoder
+    )
 
 
 def _refuse_encoder(config: Any, name: str) -> None:

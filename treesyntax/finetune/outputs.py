@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from treesyntax.errors import OptionError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
+from treesyntax.finetune.limits import MOST_NEW_TOKENS, ends_of, lines_of_tokens
 from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
 """See `no_tag`."""
 IGNORED = -100
-MOST_NEW_TOKENS = 128
-"""Of an output, unless ``max_new_tokens`` or ``max_target_length`` says otherwise."""
 
 
 def predict(
@@ -86,11 +85,12 @@ def _lines(
             options["max_new_tokens"] = min(wanted, most - (prompt or 1)) if most else wanted
         if prompt:
             options.setdefault("pad_token_id", trained.tokenizer.pad_token_id)
+        if ends := ends_of(trained.tokenizer, trained.model):
+            options.setdefault("eos_token_id", ends)
         ids = trained.model.generate(**batch, **options)
         if len(ids) != len(chosen):
             raise OptionError(f"--generate: gives {len(ids)} outputs for {len(chosen)} inputs")
-        texts = trained.tokenizer.batch_decode(ids[:, prompt:], skip_special_tokens=True)
-        return [" ".join(text.split()) for text in texts]
+        return lines_of_tokens(trained.tokenizer, ids[:, prompt:])
     of_words = batch.pop("labels", None)
     best = trained.model(**batch).logits.argmax(-1).cpu().numpy()
     if job.task == CLASSES:

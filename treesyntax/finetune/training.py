@@ -49,6 +49,13 @@ from treesyntax.finetune.job import (
     read_job,
     write_job,
 )
+from treesyntax.finetune.limits import (
+    SETTINGS_FILE,
+    ends_of,
+    refuse_unwritable,
+    remark_spelling,
+    settings_of_model,
+)
 from treesyntax.finetune.models import Pretrained, collator_of, load_model, split_spec
 from treesyntax.finetune.outputs import lines_of_logits, predict
 from treesyntax.made.lock import training_in
@@ -135,9 +142,15 @@ def arguments_of(job: Job, out: Path, examples: int) -> TrainingArguments:
             chosen.get("eval_steps") or chosen["logging_steps"]
         )
     best = chosen.setdefault("metric_for_best_model", _usual_metric(job))
-    chosen.setdefault("greater_is_better", best != LOSS and best not in LOWER_IS_BETTER)
     if best != LOSS and best not in METRICS:
         raise unknown_name("metric", best, (LOSS, *METRICS), "train.metric_for_best_model:")
+    greater = best != LOSS and best not in LOWER_IS_BETTER
+    if chosen.setdefault("greater_is_better", greater) is not greater:
+        side = "higher" if greater else "lower"
+        raise OptionError(
+            f"train.greater_is_better is {chosen['greater_is_better']}, but a {side} {best} is better, and the worst "
+            "model would be kept; leave it out"
+        )
     with _at_fault("train"):
         return TrainingArguments(
             output_dir=str(out),
@@ -247,8 +260,21 @@ def _finetune(
         split: _encoded(job, pretrained, collator, examples, files.get(split, files["train"]))
         for split, examples in data.items()
     }
+    model_settings, spelling = {}, []
+    if job.task in WRITES:
+        ends = ends_of(pretrained.tokenizer, pretrained.model)
+        for split, examples in data.items():
+            file = files.get(split, files["train"])
+            refuse_unwritable(job, pretrained.model, ends, examples, rows[split], file)
+            spelling.append(remark_spelling(pretrained.tokenizer, examples, file))
+        model_settings = settings_of_model(job, pretrained.model)
     log = Log(out, arguments.process_index == 0)
-    for text in remarks:
+    if model_settings:
+        texts = ", ".join(f"{name}={value}" for name, value in model_settings.items())
+        log.write(
+            f"outputs follow {SETTINGS_FILE} of the model too, unless --generate says otherwise: {texts}"
+        )
+    for text in (*remarks, *filter(None, spelling)):
         log.write(text)
     if collator.cut:
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")

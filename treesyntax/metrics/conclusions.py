@@ -41,6 +41,9 @@ MOST_LEARNING = 1 / 3
 FLOOR, CEILING = 0.02, 0.98
 """Shares of the range of scores: rows that are all below the one, or all above the other, tell nothing."""
 
+P_DIGITS, LEAST_SHOWN = 3, 0.001
+"""How p-values are printed: digits, and the least that is told."""
+
 
 class Conclusion(NamedTuple):
     """The conclusion on a row: a word, its reason, and the comparisons behind it.
@@ -110,7 +113,7 @@ def conclude(
     )
     p_values = [over_baseline.p, float("nan") if over_control is None else over_control.p]
     baseline_p, control_p = (min(1.0, p * tested) if p == p else p for p in p_values)
-    word, reason = no_verdict(tables, weights, still_learning, limits)
+    word, reason = no_verdict(tables, weights, still_learning, limits, lower_is_better)
     if not word:
         word, reason = verdict(over_baseline, over_control, baseline_p, control_p, lower_is_better)
     return Conclusion(word, reason, over_baseline, over_control, baseline_p, control_p)
@@ -142,7 +145,8 @@ def verdict(
             "several rows"
         )
         would = "" if np.isnan(over_baseline.smallest) else would
-        return NOT_SHOWN, f"not shown to differ from the baseline (p = {baseline_p:.3f}){would}"
+        p = p_as_text(baseline_p, "= ")
+        return NOT_SHOWN, f"not shown to differ from the baseline (p {p}){would}"
     if sign * over_baseline.difference < 0:
         return HURTS, f"worse than the baseline ({over_baseline.difference:+.2f})"
     better = f"better than the baseline ({over_baseline.difference:+.2f})"
@@ -154,7 +158,7 @@ def verdict(
     if np.isnan(control_p):
         few = f"the control has fewer than {FEWEST_RUNS} runs"
         return MECHANISM_HELPS, f"{better}; {few}, so syntax is not tested"
-    gap = f"{over_control.difference:+.2f}, p = {control_p:.3f}"
+    gap = f"{over_control.difference:+.2f}, p {p_as_text(control_p, '= ')}"
     if control_p < LEVEL and sign * over_control.difference > 0:
         if untested:
             return MECHANISM_HELPS, f"{better}; {untested}, so syntax is not tested against it"
@@ -167,6 +171,7 @@ def no_verdict(
     weights: ArrayLike | None = None,
     still_learning: Sequence[int] = (0, 0, 0),
     limits: tuple[float, float] | None = None,
+    lower_is_better: bool = False,
 ) -> tuple[str, str]:
     """The word for a row on which there is no verdict, and why; both "" where there is one.
 
@@ -175,6 +180,7 @@ def no_verdict(
         weights: as of :func:`conclude`.
         still_learning: as of :func:`conclude`.
         limits: as of :func:`conclude`.
+        lower_is_better: as of :func:`conclude`; nobody can do what has the highest scores.
     """
     names = ("row", "baseline", "control")
     for name, table in zip(names[:2], tables, strict=False):
@@ -199,8 +205,26 @@ def no_verdict(
     else:
         low, high = limits
     shares = [(mean - low) / (high - low) for mean in means]
+    lowest, highest = ON_THE_FLOOR, AT_THE_CEILING
+    if lower_is_better:
+        lowest, highest = highest, lowest
     if max(shares) < FLOOR:
-        return ON_THE_FLOOR, f"all are below {FLOOR:.0%} of the highest score"
+        return lowest, f"all are below {FLOOR:.0%} of the highest score"
     if min(shares) > CEILING:
-        return AT_THE_CEILING, f"all are above {CEILING:.0%} of the highest score"
+        return highest, f"all are above {CEILING:.0%} of the highest score"
     return "", ""
+
+
+def p_as_text(p: float, equals: str = "") -> str:
+    """A p-value as ``0.012``, or ``< 0.001``; next to 0.05 with the digits that say on which side it is.
+
+    Args:
+        p: the value.
+        equals: what stands before it where no ``<`` does.
+    """
+    if p < LEAST_SHOWN:
+        return f"< {LEAST_SHOWN}"
+    digits = P_DIGITS
+    while (float(f"{p:.{digits}f}") < LEVEL) != (p < LEVEL):
+        digits += 1
+    return f"{equals}{p:.{digits}f}"

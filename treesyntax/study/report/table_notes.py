@@ -8,7 +8,7 @@ from statistics import fmean
 
 from treesyntax.endings import RESTED
 from treesyntax.metrics import LOWER_IS_BETTER, plain_name
-from treesyntax.metrics.conclusions import CEILING, FLOOR, TOO_FEW_RUNS
+from treesyntax.metrics.conclusions import CEILING, FLOOR, TOO_FEW_RUNS, p_as_text
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.study.recipe.fairness import (
     find_differences,
@@ -405,4 +405,4 @@ def counted(items: int, lines: int) -> str:
 
 
 def _p(value: float | None) -> str:
-    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "–" if value is None else p_as_text(value)
