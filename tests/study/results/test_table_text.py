@@ -8,7 +8,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from treesyntax.study.results.table_text import Table, latex_text, markdown_text
+from treesyntax.study.results.table_text import Table, markdown_text
 
 
 @pytest.mark.parametrize(
