@@ -61,6 +61,9 @@ def test_the_score_of_some_lines_is_that_of_their_statistics(name: str):
     alone = score(name, [outputs[n] for n in chosen], [references[n] for n in chosen]).value
     if name != "macro_f1":  # whose classes are those of the references of all
         assert score_of_lines(name, lines[chosen]) == pytest.approx(alone, abs=1e-9)
+    counted = [wanted != "so-so" for wanted in references]
+    of_category = measured(f"{name}@rest", outputs, references, counted)
+    assert of_category.score().value == score_of_lines(name, lines[chosen])
     assert score_of_lines(name, lines) == pytest.approx(score(name, outputs, references).value)
     assert unpack(pack(lines), len(lines), columns_of(name)).tolist() == lines.tolist()
 

@@ -222,6 +222,7 @@ def measured(
     ) = (  # of an array or a column; what a metric does to a list, `check_metric` sees
         lines if isinstance(lines, list) else list(lines) for lines in (hypotheses, references)
     )
+    of_all = references
     if plain != name and counted is not None:
         if len(counted) != len(references):
             raise OptionError(
@@ -235,7 +236,7 @@ def measured(
         metric = CORPUS_METRICS[plain](references=[list(references)])
         lines = line_statistics(metric, hypotheses)
     elif plain == MACRO:
-        lines = class_parts(hypotheses, references)
+        lines = class_parts(hypotheses, references, of_all)
     elif plain in PART_METRICS:
         part_counts = PART_METRICS[plain](hypotheses, references)
         lines = np.array(part_counts, dtype=np.float64).reshape(len(references), OF_PARTS)

@@ -69,16 +69,25 @@ def _check_spans(tags: set[str]) -> None:
         )
 
 
-def class_parts(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+def class_parts(
+    hypotheses: Sequence[str], references: Sequence[str], of: Sequence[str] | None = None
+) -> NDArray[np.float64]:
     """What the mean of the F1 of each class is a function of.
 
     The classes are those of the references; what is said beyond them only costs recall.
+
+    Args:
+        hypotheses: one output a line.
+        references: as many.
+        of: the references that have the classes, of the whole test set where some lines are scored; None for these.
 
     Returns:
         [lines, 2 * classes]: how often both have each class, then how often either has it.
     """
     outputs, true_labels = _labels(hypotheses, references)
-    classes = sorted({label for labels in true_labels for label in labels})
+    classes = sorted(
+        {label for line in (references if of is None else of) for label in line.split()}
+    )
     number = {label: index for index, label in enumerate(classes)}
     counts = np.zeros((len(true_labels), 2 * len(classes)))
     for line, (ours, theirs) in enumerate(zip(outputs, true_labels, strict=True)):
@@ -91,7 +100,7 @@ def class_parts(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray
 
 
 def macro_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over classes of F1 in percent; of classes that none of the lines has, nothing counts.
+    """The mean over classes of F1 in percent; a class counts that a line has or says, of those of the test set.
 
     Args:
         sums: [samples, 2 * classes], see `class_parts`.
