@@ -155,23 +155,15 @@ def test_targets_without_an_end_are_refused(pretrained: Path, tmp_path: Path, ca
     assert message in capsys.readouterr().err
 
 
-def test_targets_that_the_tokens_of_a_model_do_not_spell_are_counted_and_refused_if_all_are(
+def test_targets_that_the_tokens_of_a_model_do_not_spell_are_counted(
     pretrained: Path, tmp_path: Path, capsys
 ):
     """T5 has no braces, so a form with some counted as wrong, whatever was learnt."""
     words = arguments(pretrained, tmp_path, "{ cat }")
     assert main(words) == 0
-    message = "1 of 24 targets of {} are spelt otherwise by the tokens of the model, so they count as wrong; the first, "
+    message = "1 of 24 targets of {} are spelt otherwise by the tokens of the model, so no output is exactly right there; the first, "
     error = capsys.readouterr().err
     assert message.format(tmp_path / "train.jsonl") + "on line 3, as 'cat'\n" in error
-    file = tmp_path / "train.jsonl"
-    text = file.read_text("utf-8").replace('"target": "', '"target": "{ ')
-    file.write_text(text, "utf-8")
-    assert main([*words, "--out", str(tmp_path / "other")]) == 2
-    assert (
-        "train.jsonl:1: has a target that the tokens of the model spell as"
-        in capsys.readouterr().err
-    )
 
 
 def test_a_space_before_a_full_stop_stays_whatever_the_tokenizer_does_to_text(pretrained: Path):

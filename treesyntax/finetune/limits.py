@@ -99,10 +99,9 @@ def lines_of_tokens(tokenizer: Any, rows: Any) -> list[str]:
 
 
 def remark_spelling(tokenizer: Any, examples: Sequence[Example], file: Path) -> str:
-    """How many targets a model has no tokens for, as T5 has none for braces; "" for none.
+    """How many targets the tokens of a model spell otherwise, as T5 has none for braces; "" for none.
 
-    Raises:
-        InputError: if it has none for any target.
+    That is no fault of translations, of which mT5 writes each wide comma as a narrow one.
     """
     rows = tokenizer([example.target for example in examples], add_special_tokens=False)
     lines = lines_of_tokens(tokenizer, rows["input_ids"])
@@ -111,13 +110,9 @@ def remark_spelling(tokenizer: Any, examples: Sequence[Example], file: Path) -> 
     if not others:
         return ""
     first, text = others[0]
-    if len(others) == len(examples):
-        cause = f"has a target that the tokens of the model spell as {text[:60]!r}, and none that they spell as it is"
-        remedy = "take a model whose tokenizer knows its characters, or add tokens and resize its embeddings"
-        raise InputError(file, first, cause, remedy)
     return (
-        f"{len(others)} of {len(examples)} targets of {file} are spelt otherwise by the tokens of the model, so they count "
-        f"as wrong; the first, on line {first}, as {text[:60]!r}"
+        f"{len(others)} of {len(examples)} targets of {file} are spelt otherwise by the tokens of the model, so no output "
+        f"is exactly right there; the first, on line {first}, as {text[:60]!r}"
     )
 
 
