@@ -190,30 +190,30 @@ def test_prepared_data_are_found_in_another_study_beside(tmp_path: Path, capsys)
 @pytest.mark.parametrize("link", [False, True])
 def test_a_command_that_writes_into_a_file_changes_no_other_study(tmp_path: Path, link: bool):
     """The file, or a link to it, is what a command before left, which the other study has too."""
-    one = {"seeds": [1], "methods": {"sequence": content(tmp_path)["methods"]["sequence"]}}
+    settings = {"seeds": [1], "methods": {"sequence": content(tmp_path)["methods"]["sequence"]}}
     file = "{data}/p/link" if link else "{data}/p/train.src"
     links = f"bash -c 'ln -s {{data}}/p/train.src {file}'"
-    one["prepare"] = [*content(tmp_path)["prepare"], *[links] * link]
-    run(tmp_path, **one)
-    one["prepare"] = [*one["prepare"], f"bash -c 'echo c >> {file}'"]
-    assert "generate" not in run(tmp_path, out="other", **one).split()
+    settings["prepare"] = [*content(tmp_path)["prepare"], *[links] * link]
+    run(tmp_path, **settings)
+    settings["prepare"] = [*settings["prepare"], f"bash -c 'echo c >> {file}'"]
+    assert "generate" not in run(tmp_path, out="other", **settings).split()
     first, other = (tmp_path / out / "data/p/train.src" for out in ("out", "other"))
     assert (first.read_text(), other.read_text()) == ("a\nb\n", "a\nb\nc\n")
-    assert run(tmp_path, out="other", **one) == ""
+    assert run(tmp_path, out="other", **settings) == ""
 
 
 def test_data_made_of_another_file_are_taken_from_no_other_study(tmp_path: Path, capsys):
     """The text of a command names the file between signs of a shell."""
-    one = {"seeds": [1], "methods": {"sequence": content(tmp_path)["methods"]["sequence"]}}
+    settings = {"seeds": [1], "methods": {"sequence": content(tmp_path)["methods"]["sequence"]}}
     raw = tmp_path / "raw.txt"
     raw.write_text("a\nb\n")
-    one["prepare"] = [*content(tmp_path)["prepare"], f"bash -c 'sort <{raw} >{{data}}/p/more'"]
-    assert "binarize" in run(tmp_path, **one)
-    assert run(tmp_path, **one) == ""
+    settings["prepare"] = [*content(tmp_path)["prepare"], f"bash -c 'sort <{raw} >{{data}}/p/more'"]
+    assert "binarize" in run(tmp_path, **settings)
+    assert run(tmp_path, **settings) == ""
     raw.write_text("c\nd\n")
-    assert run(tmp_path, status=2, **one) == ""
+    assert run(tmp_path, status=2, **settings) == ""
     assert f"prepare-2: {raw} has changed since this study began" in capsys.readouterr().err
-    run(tmp_path, out="other", **one)
+    run(tmp_path, out="other", **settings)
     assert (tmp_path / "other/data/p/more").read_text() == "c\nd\n"
 
 
