@@ -249,15 +249,13 @@ def _check_begun(plan: Plan, folder: Path, mix_versions: bool) -> list[str]:
 
     A study that has not begun has nothing to compare.
     """
-    from treesyntax.study.outline import count_former_keys
     from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
     from treesyntax.study.run.archive import check_goes_on, lines_of_other_code
-    from treesyntax.study.run.ledger import Ledger
+    from treesyntax.study.run.former_keys import look_at
 
     if not (folder / IDENTITY_FILE).exists():
         return []
-    ledger = Ledger(plan, folder, read_identity(folder).digests)
-    count_former_keys(ledger)
+    ledger = look_at(plan, folder, read_identity(folder).digests)
     check_goes_on(ledger, mix_versions)
     return lines_of_other_code(ledger)
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from treesyntax.files import read_object
 from treesyntax.made.digests import size_of
 from treesyntax.study.estimate import Estimate, outlook
-from treesyntax.study.run.former_keys import former_of
-from treesyntax.study.run.ledger import Ledger, marker_of
+from treesyntax.study.run.former_keys import look_at
 from treesyntax.study.run.pairs import pair_lines, uses_of
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import BEGUN_FILE, PREPARED
+from treesyntax.study.run.steps import PREPARED
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,7 @@ def outline(plan: Plan, folder: Path, digests: Mapping[str, str], at_once: int) 
         digests: of the files from outside, as the study began with them.
         at_once: how many steps run at a time.
     """
-    ledger, done = Ledger(plan, folder, digests), set[str]()
-    count_former_keys(ledger)
+    ledger, done = look_at(plan, folder, digests), set[str]()
     took = {}
     for step in plan.steps:
         if not (marker := ledger.marker(step)):
@@ -127,24 +124,3 @@ def outline(plan: Plan, folder: Path, digests: Mapping[str, str], at_once: int) 
     }
     pairs = pair_lines(plan.recipe, uses)
     return Outline(plan, folder, rows, about, estimate, sizes, free, pairs, unused)
-
-
-def count_former_keys(ledger: Ledger) -> None:
-    """Let what an older version made count by the keys that it had then, which a session replaces.
-
-    Args:
-        ledger: of a study that is only looked at.
-    """
-    folder, keys, runs = ledger.folder, ledger.keys.of, ledger.plan.runs
-    begun = {run.name: read_object(folder / run.folder / BEGUN_FILE).get("key") for run in runs}
-    older = [run for run in runs if begun[run.name] not in (None, keys[run.step("train")])]
-    if not older or (former := former_of(ledger)) is None:
-        return
-    was = former.keys.of
-    kept = [run for run in older if begun[run.name] == was[run.step("train")]]
-    kept = [run for run in kept if former.data_lay_ready(run)]
-    ledger.former_data = {run.name: former.keys.data(run.method) for run in kept}
-    names = [step.name for run in kept for step in ledger.plan.steps_of(run)]
-    for name in (*names, *former.prepared) if kept else ():
-        if read_object(marker_of(folder, name)).get("key") == was[name]:
-            keys[name] = was[name]

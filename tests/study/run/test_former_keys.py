@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from study.run.growing_studies import content, run, table, trained
 
+from treesyntax.files import write_json
 from treesyntax.study.run.former_keys import FormerKeys
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -121,3 +122,22 @@ def test_other_settings_over_the_data_of_an_older_version_are_trained(tmp_path: 
     older(**in_a_loop(tmp_path, "a"))
     other = {**in_a_loop(tmp_path, "a"), "binarize": {"subword-vocab": 9}}
     assert trained(run(tmp_path, **other)) == ["sequence-1", "stack_pe-1"]
+
+
+@pytest.mark.parametrize("written", [1, 5])
+def test_records_of_an_older_version_half_of_which_were_rewritten_still_count(
+    tmp_path: Path, older, monkeypatch: pytest.MonkeyPatch, written: int
+):
+    older(**in_a_loop(tmp_path, "a"))
+    left = iter(range(written))
+
+    def write_some(*args: object) -> None:
+        if next(left, None) is None:
+            raise InterruptedError
+        write_json(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("treesyntax.study.run.former_keys.write_json", write_some)
+        with pytest.raises(InterruptedError):
+            run(tmp_path, **in_a_loop(tmp_path, "a"))
+    assert run(tmp_path, **in_a_loop(tmp_path, "a")) == ""

@@ -54,9 +54,9 @@ def check_goes_on(ledger: Ledger, mix_versions: bool = False) -> None:
 def check_data(ledger: Ledger) -> None:
     """Refuse a folder with runs of the same rows that were trained on other data."""
     for run in ledger.plan.runs:
-        begun = read_object(ledger.folder / run.folder / BEGUN_FILE).get("data", {})
+        begun = ledger.read(ledger.folder / run.folder / BEGUN_FILE).get("data", {})
         for key, name in data_files(run.method):
-            if begun.get(key, now := ledger.data(run)[key]) != now:
+            if begun.get(key, now := ledger.keys.data(run.method)[key]) != now:
                 raise OptionError(
                     f"{ledger.folder}: {run.name} was trained with another {key} than {name} is "
                     "now; choose another --out"

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from treesyntax.files import read_object, write_json
@@ -21,6 +22,7 @@ from treesyntax.study.run.extension import note_of
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.ledger import Ledger, marker_of, prepared_markers
 from treesyntax.study.run.path_patterns import PathPattern
+from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import BEGUN_FILE, PREPARED, Run, Step
 
 CUT_OFF = re.compile(r"\{out\}[\w./+-]*")
@@ -78,13 +80,14 @@ class Former:
         began = (self.ledger.folder / run.folder / BEGUN_FILE).stat().st_mtime_ns
         return all(self.prepared.get(name, inf) <= began for name in steps)
 
-    def rekey(self, run: Run) -> bool:
-        """Give a run in the folder its present keys; returns whether it had former ones over the data of the plan."""
+    def of_run(self, run: Run) -> dict[Path, dict[str, Any]]:
+        """The markers and the note of a run with present keys, where it was a run over the data of the plan."""
         train = self.ledger.plan.steps_of(run)[0]
         file = self.ledger.folder / run.folder / BEGUN_FILE
-        note, new = read_object(file), dict[str, Any]()
+        note, records = read_object(file), dict[Path, dict[str, Any]]()
         if not note:
-            return False
+            return {}
+        new = dict[str, Any]()
         files = note.get("data") == self.keys.data(run.method)
         if files and self._before(run, (step.name for step in self.ledger.plan.prepare)):
             new["data"] = self.now.data(run.method)
@@ -92,23 +95,22 @@ class Former:
             new["root"] = self.now.roots[train.name]
         if self.data_lay_ready(run) and note.get("key") == self.keys.of[train.name]:
             new |= {"key": self.now.of[train.name], **note_of(self.now, train)}
-            self._rekey_markers(run)
-        if any(note.get(name) != value for name, value in new.items()):
-            write_json(file, {**note, **new})
-        return any(note.get(name) != value for name, value in new.items() if name != "data")
+            records = self._markers(run)
+        return {**records, file: {**note, **new}}
 
-    def rekey_prepared(self) -> None:
-        """Give the data of the plan its present keys, and leave the times when it was made."""
+    def of_data(self) -> dict[Path, dict[str, Any]]:
+        """The markers of the data of the plan with present keys."""
         now = {self.keys.of[name]: self.now.of[name] for name in self.prepared}
-        for file in prepared_markers(self.ledger.folder):
-            marker, at = read_object(file), file.stat().st_mtime_ns
-            if (key := marker.get("key")) in now:
-                write_json(file, {**marker, "key": now[key]}, None)
-                os.utime(file, ns=(at, at))
+        markers = {file: read_object(file) for file in prepared_markers(self.ledger.folder)}
+        return {
+            file: {**marker, "key": now[key]}
+            for file, marker in markers.items()
+            if (key := marker.get("key")) in now
+        }
 
-    def _rekey_markers(self, run: Run) -> None:
+    def _markers(self, run: Run) -> dict[Path, dict[str, Any]]:
         """Of each step that was done after those of the run whose outputs it reads."""
-        ready = dict[str, float]()
+        ready, markers = dict[str, float](), dict[Path, dict[str, Any]]()
         steps = {step.name: step for step in self.ledger.plan.steps_of(run)}
         for step in steps.values():
             file = marker_of(self.ledger.folder, step.name)
@@ -118,7 +120,8 @@ class Former:
                 continue
             if (at := file.stat().st_mtime_ns) >= max(before, default=0):
                 ready[step.name] = at
-                write_json(file, {**marker, "key": self.now.of[step.name]}, None)
+                markers[file] = {**marker, "key": self.now.of[step.name]}
+        return markers
 
 
 def former_of(ledger: Ledger) -> Former | None:
@@ -128,18 +131,48 @@ def former_of(ledger: Ledger) -> Former | None:
     return former if any(former.keys.of[name] != ledger.keys.of[name] for name in trains) else None
 
 
-def rekey(ledger: Ledger) -> list[str]:
-    """Write the present keys of the runs in a study's folder; returns a line that says so, none where there are none."""
+def records_with_present_keys(ledger: Ledger) -> dict[Path, dict[str, Any]]:
+    """What older versions noted of a plan's data, steps and runs, by file, as this one would have: where that differs.
+
+    Runs come last: as long as a run has its former key, the other records may still have theirs.
+    """
     notes = (read_object(ledger.folder / run.folder / BEGUN_FILE) for run in ledger.plan.runs)
     now = [ledger.keys.of[name] for name in ledger.plan.run_of_training]
     if all(not note or note.get("key") == key for note, key in zip(notes, now, strict=True)):
-        return []
+        return {}
     if (former := former_of(ledger)) is None:
-        return []
-    names = [run.name for run in ledger.plan.runs if former.rekey(run)]
-    former.rekey_prepared()
-    if not names:
+        return {}
+    records = former.of_data()
+    for run in ledger.plan.runs:
+        records |= former.of_run(run)
+    changed = {file: record for file, record in records.items() if read_object(file) != record}
+    return dict(sorted(changed.items(), key=lambda item: item[0].name == BEGUN_FILE))
+
+
+def look_at(plan: Plan, folder: Path, digests: Mapping[str, str]) -> Ledger:
+    """The ledger of a study in which nothing is written: what older versions noted counts as a session would note it.
+
+    Args:
+        plan: the steps.
+        folder: the study's folder, which need not exist.
+        digests: of the files from outside, as the study began with them.
+    """
+    ledger = Ledger(plan, folder, digests)
+    ledger.unwritten = records_with_present_keys(ledger)
+    return ledger
+
+
+def rekey(ledger: Ledger) -> list[str]:
+    """Write the present keys of a study's records; returns a line that says so, none where no run had former ones."""
+    runs = 0
+    for file, record in records_with_present_keys(ledger).items():
+        before, at = read_object(file), file.stat().st_mtime_ns
+        differs = {name for name in record if record[name] != before.get(name)}
+        runs += file.name == BEGUN_FILE and differs != {"data"}
+        write_json(file, record)
+        os.utime(file, ns=(at, at))  # when it was made says what it was made of
+    if not runs:
         return []
     return [
-        f"{len(names)} runs of an older version are kept: their keys now count all that their data is made of"
+        f"{runs} runs of an older version are kept: their keys now count all that their data is made of"
     ]

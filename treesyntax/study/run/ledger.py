@@ -65,15 +65,15 @@ class Ledger:
         recorded: digests of the files and folders from outside, as they were when the study began.
 
     Attributes:
-        former_data: by the names of runs of older versions what determined their data files then, see
-            :func:`treesyntax.study.outline.count_former_keys`.
+        unwritten: what a session would write in place of records of older versions, by their files, see
+            :func:`treesyntax.study.run.former_keys.look_at`.
     """
 
     def __init__(self, plan: Plan, folder: Path, recorded: Mapping[str, str]) -> None:
         look_again()
         self.plan, self.folder, self.recorded = plan, folder, recorded
         self.digests = Digests(folder)
-        self.former_data: dict[str, dict[str, str]] = {}
+        self.unwritten: dict[Path, dict[str, Any]] = {}
         self._started_with: dict[str, dict[str, str]] = {}
         self._before_order: dict[str, dict[str, Any]] = {}
 
@@ -82,14 +82,14 @@ class Ledger:
         """The keys of the steps; a study of which nothing is done is planned without them."""
         return Keys(self.plan, self.digests, self.recorded)
 
+    def read(self, file: Path) -> dict[str, Any]:
+        """The record in a file; {} if there is none."""
+        return self.unwritten.get(file) or read_object(file)
+
     def marker(self, step: Step) -> dict[str, Any]:
         """What is noted of a step that was done with its present key; {} otherwise."""
-        marker = read_object(marker_of(self.folder, step.name))
+        marker = self.read(marker_of(self.folder, step.name))
         return marker if marker and marker.get("key") == self.keys.of[step.name] else {}
-
-    def data(self, run: Run) -> dict[str, str]:
-        """What determines each of the six data files of a run, by the file's key in the recipe."""
-        return self.former_data.get(run.name) or self.keys.data(run.method)
 
     def made_by(self, step: Step) -> dict[str, str]:
         """The code that made what a step left; {} where that is gone, or is made again with other code anyway."""
@@ -209,12 +209,12 @@ class Ledger:
     def begun(self, run: Run) -> dict[str, Any]:
         """What is noted of the run's training, wherever in the folder it lies; {} if there is none."""
         key = self.keys.of[run.step("train")]
-        note = read_object(self.folder / run.folder / BEGUN_FILE)
+        note = self.read(self.folder / run.folder / BEGUN_FILE)
         return note if note.get("key") == key else self._elsewhere.get(key, {})
 
     @cached_property
     def _elsewhere(self) -> dict[str, dict[str, Any]]:
-        notes = map(read_object, trainings(self.folder))
+        notes = map(self.read, trainings(self.folder))
         return {str(note.get("key")): note for note in notes}
 
     def forget(self, step: Step) -> None:
@@ -348,7 +348,7 @@ class Ledger:
 
     def _half_trained(self, run: Run) -> bool:
         """Whether a run that has not ended will go on in this folder, with the present code."""
-        note = read_object(self.folder / run.folder / BEGUN_FILE)
+        note = self.read(self.folder / run.folder / BEGUN_FILE)
         return note.get("key") == self.keys.of[run.step("train")]
 
 
