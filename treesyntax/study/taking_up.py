@@ -54,9 +54,9 @@ def take_up(
     ledger = Ledger(plan, folder, {} if before is None else before.digests)
     for line in rekey(ledger):
         print_line(console, line)
-    check_goes_on(ledger, mix_versions)
     for line in [] if before is None else find_changes(folder, plan.recipe):
         print_line(console, f"recipe edited: {line}")
+    check_goes_on(ledger, mix_versions)
     _end_other_jobs(ledger, cluster, console)
     for line in settle(ledger):
         print_line(console, line)

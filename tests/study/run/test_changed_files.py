@@ -26,6 +26,7 @@ def test_other_data_in_the_same_folder_are_refused_by_name(tmp_path: Path):
     run(tmp_path, seeds=[1])
     write_recipe(tmp_path, **content(tmp_path, seeds=[1]))
     said = refused(tmp_path, "--set", "size=9")
+    assert "recipe edited: prepare: " in said  # the command that makes them
     assert "sequence-1 was trained with another data.source.train than {data}/p/train.src" in said
     assert "choose another --out" in said
     (tmp_path / "moved").mkdir()
