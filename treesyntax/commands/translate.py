@@ -268,13 +268,13 @@ def _check_checkpoints(names: str) -> None:
 def _made_of(args: argparse.Namespace, data: Data) -> dict[str, str]:
     """What decides the output beside the input: only the same goes on with a part of it."""
     from treesyntax import __version__
-    from treesyntax.data.manifest import MANIFEST
+    from treesyntax.data.manifest import dictionary_file
 
     names = ["beam", "max_len_a", "max_len_b", "lenpen", "tree_constraints", "nbest", "tokens", "precision",
              "parsed", "parser", "model", "lang", "pretokenized", "max_words"]  # fmt: skip
     # How many sentences are translated together decides nothing but limits that depend on the longest.
     names += ["buffer", "max_tokens", "batch_size"] if args.max_len_a else []
-    files = [Path(args.data, f"dict.{side.language}.txt") for side in (data.source, data.target)]
+    files = [Path(args.data, dictionary_file(side.language)) for side in (data.source, data.target)]
     return {
         "version of treesyntax": __version__,
         "checkpoint": " ".join(sha256_of(path) for path in args.path.split(os.pathsep)),
