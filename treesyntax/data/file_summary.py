@@ -10,6 +10,7 @@ from typing import Any
 
 from treesyntax.data.encoding import TEXT
 from treesyntax.data.tables import read_pairs
+from treesyntax.files import plain_name
 from treesyntax.remarks import Remark, Remarks, remark, remarks_of
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import line_records
@@ -155,7 +156,7 @@ def summarise(
 
 
 def _records(path: Path, format_name: str) -> Iterator[Record]:
-    if path.name.removesuffix(".gz").endswith(TABLE):
+    if plain_name(path).endswith(TABLE):
         return _forms(path)
     return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
 

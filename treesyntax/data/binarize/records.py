@@ -8,8 +8,6 @@ are the same.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -19,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.data.encoding import TEXT
-from treesyntax.files import LONGEST_LINE, check_kind
+from treesyntax.files import LONGEST_LINE, NOT_READ, check_kind, unpacked
 from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 from treesyntax.trees.formats.conllu import EMPTY
@@ -130,14 +128,14 @@ def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block |
             line += int(np.count_nonzero(_newlines(block)))
         else:
             return
-    except (OSError, EOFError, zlib.error, ValueError):
+    except (*NOT_READ, ValueError):
         pass  # the slower way reports it
     yield (record for record in one_by_one(path) if record.line >= line)
 
 
 def _blocks(path: Path, end: bytes) -> Iterator[bytes]:
     """The bytes of a file in blocks that stop behind ``end`` or with the file."""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+    with unpacked(path) as stream:
         pending = b""
         while read := stream.read(BLOCK):
             block, separator, rest = (pending + read).rpartition(end)
