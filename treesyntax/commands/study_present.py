@@ -13,7 +13,8 @@ from treesyntax.data.binarize.options import file_flags
 from treesyntax.errors import OptionError
 from treesyntax.parsers import Kind, ParserConfig, get_kind
 from treesyntax.parsers.parser import model_path
-from treesyntax.study.recipe.recipe import DATA, Recipe
+from treesyntax.study.recipe.identity import where_it_is
+from treesyntax.study.recipe.recipe import DATA
 from treesyntax.study.run.keys import GENERATE
 from treesyntax.study.run.ledger import marker_of
 from treesyntax.study.run.plan import Plan
@@ -53,7 +54,7 @@ def check_present(plan: Plan, folder: Path) -> None:
         words = [word for word in step.command[1:] if step.command[0] == "treesyntax"]
         for name in _read_by(words):
             if OUT not in name and not any(Path(file).exists() for file in (name, f"{name}.gz")):
-                raise OptionError(f"{where} no such file or folder: {name}{_where(recipe)}")
+                raise OptionError(f"{where} no such file or folder: {name}{where_it_is(recipe)}")
         if words[:1] == ["parse"]:
             _check_parser(words[1:], where)
     of_files = file_flags()
@@ -74,11 +75,6 @@ def _is_installed(kind: Kind, name: str) -> bool:
 
         return any(any(Path(folder, "models").glob(f"{name}*")) for folder in data.path)
     return find_spec(name) is not None
-
-
-def _where(recipe: Recipe) -> str:
-    known = ", ".join(f"--set {name}=…" for name in recipe.content["vars"])
-    return f"; say where it is with {known}" if known else ""
 
 
 def _read_by(words: Sequence[str]) -> Iterator[str]:
