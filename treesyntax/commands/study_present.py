@@ -11,6 +11,7 @@ from pathlib import Path
 from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.data.binarize.options import file_flags
 from treesyntax.errors import OptionError
+from treesyntax.files import PACKED
 from treesyntax.parsers import Kind, ParserConfig, get_kind
 from treesyntax.parsers.parser import model_path
 from treesyntax.study.recipe.identity import where_it_is
@@ -52,8 +53,9 @@ def check_present(plan: Plan, folder: Path) -> None:
             continue
         where = f"{recipe.path}: prepare, command {number}:"
         words = [word for word in step.command[1:] if step.command[0] == "treesyntax"]
+        ends = ("", PACKED) if "pairs" in words[:3] else ("",)  # others read no NAME.gz for NAME
         for name in _read_by(words):
-            if OUT not in name and not any(Path(file).exists() for file in (name, f"{name}.gz")):
+            if OUT not in name and not any(Path(name + end).exists() for end in ends):
                 raise OptionError(f"{where} no such file or folder: {name}{where_it_is(recipe)}")
         if words[:1] == ["parse"]:
             _check_parser(words[1:], where)
