@@ -16,7 +16,7 @@ import random
 from pathlib import Path
 
 from treesyntax.data.sets.folder import Files, pair_files, read_aligned, write_data_set
-from treesyntax.data.sets.split import SPLITS, Pair, Split
+from treesyntax.data.sets.split import SPLITS, Pair, Split, check_numbers
 from treesyntax.data.tables import BRACKETS, read_pairs
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import there_or_packed
@@ -71,8 +71,7 @@ def read_parts(data: Path, notation: str | None) -> dict[str, list[Pair]]:
 
 def complete(sets: dict[str, list[Pair]], valid: int, test: int, seed: int) -> Split:
     """All three sets: those that are there as they are, others drawn from train."""
-    if seed < 0:
-        raise OptionError(f"seed is {seed}; it must be 0 or more")
+    check_numbers({"seed": seed})
     rng = random.Random(seed)
     train, completed = sets["train"], dict(sets)
     for name, number in (("test", test), ("valid", valid)):
