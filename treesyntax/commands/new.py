@@ -301,12 +301,10 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
 
 def _check_aligned(source: Path, target: Path, source_format: str) -> None:
     """Refuse two files with different numbers of examples."""
-    from treesyntax.trees.formats import get_format
+    from treesyntax.trees.formats import reader_of
 
-    if source_format == TEXT:
-        unit, examples = "lines", count_lines(source)
-    else:
-        unit, examples = "trees", sum(1 for _ in get_format(source_format).records(source))
+    unit = "lines" if source_format == TEXT else "trees"
+    examples = sum(1 for _ in reader_of(source_format)(source))
     translations = count_lines(target)
     if examples == translations:
         return

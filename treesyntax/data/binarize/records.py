@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.data.encoding import TEXT
 from treesyntax.files import LONGEST_LINE, NOT_READ, check_kind, unpacked
-from treesyntax.trees.formats import Record, get_format
+from treesyntax.trees.formats import Record, reader_of
 from treesyntax.trees.formats.base import line_records
 from treesyntax.trees.formats.conllu import EMPTY
 from treesyntax.trees.formats.conllu import records as conllu_records
@@ -102,7 +101,7 @@ def count_of(path: Path, format_name: str) -> int:
 
 def _split(path: Path, format_name: str) -> Iterator[_Block | Iterator[Record]]:
     """The file in blocks while it is as usual, then (or from the start) record by record."""
-    one_by_one = line_records if format_name == TEXT else get_format(format_name).records
+    one_by_one = reader_of(format_name)
     cut = CUTS.get(one_by_one)
     return _in_blocks(path, cut, one_by_one) if cut else iter([one_by_one(path)])
 
