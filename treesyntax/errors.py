@@ -68,6 +68,11 @@ class OptionError(TreeSyntaxError):
     """An option, method name or recipe key that does not exist or does not fit."""
 
 
+def reason_of(error: Exception) -> str:
+    """Why a library failed: the first line of its error, or else the kind of error."""
+    return str(error).split("\n")[0][:200] or type(error).__name__
+
+
 def misfit(error: Exception) -> str:
     """How what was read differs from what is expected there, from the error of the code that took it apart."""
     if isinstance(error, KeyError):

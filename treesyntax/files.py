@@ -14,8 +14,8 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ LONGEST_LINE = 1 << 24
 """Most bytes of a line. A tree needs about a hundred times the memory of its text, and a small ``.gz``
 file may hold a line of any length."""
 STDIN = Path("/dev/stdin")
+PACKED = ".gz"
+"""Ends the name of a file that is unpacked as it is read."""
 _FEWEST_NULS = 4
 _KINDS = {
     b"\x1f\x8b": "gzip",
@@ -40,6 +42,8 @@ _KINDS = {
     b"%PDF-1.": "PDF",
 }
 """By the first bytes, what a file is that was meant as text."""
+NOT_READ = (OSError, EOFError, zlib.error)
+"""What reading a file may raise, of a packed one too."""
 
 
 def check_path(path: str | Path, what: str) -> None:
@@ -82,13 +86,37 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
     """
     path = Path(path)
     try:
-        with ExitStack() as opened:
-            raw_stream = opened.enter_context(open_record(path) if record else _open(path))
-            packed = path.suffix == ".gz"
-            stream = opened.enter_context(gzip.open(raw_stream)) if packed else raw_stream
+        with unpacked(path, record) as stream:
             yield from lines_of_stream(stream, path)
-    except (OSError, EOFError, zlib.error) as error:
+    except NOT_READ as error:
         raise unreadable(path, error) from None
+
+
+def count_lines(path: str | Path) -> int:
+    """The number of lines of a UTF-8 text file, see `read_lines`."""
+    return sum(1 for _ in read_lines(path))
+
+
+@contextmanager
+def unpacked(path: Path, record: bool = False) -> Iterator[io.BufferedIOBase]:
+    """The bytes of a file, of a packed one what is in it; arguments and what it raises as `read_lines`, or `NOT_READ`."""
+    with open_record(path) if record else _open(path) as stream:
+        if path.suffix != PACKED:
+            yield stream
+            return
+        with gzip.open(stream) as inner:
+            yield inner
+
+
+def plain_name(path: Path) -> str:
+    """The name of a file without the ``.gz`` of a packed one."""
+    return path.name.removesuffix(PACKED)
+
+
+def there_or_packed(path: Path) -> Path | None:
+    """The file, or the one with ``.gz`` behind its name; None without either."""
+    other = path.with_name(f"{path.name}{PACKED}")
+    return next((file for file in (path, other) if file.is_file()), None)
 
 
 def _open(path: Path) -> io.BufferedReader:
@@ -266,6 +294,11 @@ def write_text(path: str | Path, text: str) -> None:
     with atomic_file(path) as staged:
         # File names may hold bytes that are no UTF-8; JSON has an escape for them.
         staged.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write a UTF-8 text file of these lines, see `write_text`."""
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def sha256_of(path: str | Path) -> str:

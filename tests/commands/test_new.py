@@ -406,6 +406,20 @@ def test_a_plan_knows_a_command_by_both_names(
     assert "command 1: no such file or folder: corpus/valid.de" in capsys.readouterr().err
 
 
+def test_a_plan_does_not_take_a_packed_file_for_one_to_parse(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Only ``data make pairs`` reads NAME.gz where there is no NAME."""
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
+    command = "treesyntax parse corpus/train.en {data}/train.conllu --parser spacy --model m"
+    Path("my.yaml").write_text(f"{Path('my.yaml').read_text()}prepare: ['{command}']\n")
+    assert main(["study", "my.yaml", "--plan"]) == 0
+    (corpus / "train.en").rename(corpus / "train.en.gz")
+    capsys.readouterr()
+    assert main(["study", "my.yaml", "--plan"]) == 2
+    assert "command 1: no such file or folder: corpus/train.en" in capsys.readouterr().err
+
+
 def test_a_plan_asks_for_nothing_that_is_made_already(corpus: Path):
     assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
     (corpus.parent / "m").rmdir()

@@ -15,7 +15,7 @@ Example: treesyntax analyse encoding_similarity checkpoint_best.pt --p 0.3 0.9 -
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -117,28 +117,39 @@ def compute_learned_p(method: StackEncoding) -> NDArray[np.float64]:
 
 
 def draw_similarity(matrices: Cosines, names: Sequence[str], rows: str) -> Figure:
-    """A heat map for each matrix, all on one scale.
+    """A heat map for each matrix, with ``rows`` on the vertical axis."""
+    low = min(float(np.nanmin(matrix, initial=0)) for matrix in matrices.values())
+    return draw_pairs(matrices, names, (low, 1.0), ("node", rows, "cosine of the encodings"))
+
+
+def draw_pairs(
+    matrices: Mapping[str, NDArray[np.float64]],
+    names: Sequence[str],
+    ends: tuple[float, float],
+    labels: tuple[str, str, str],
+) -> Figure:
+    """A heat map over pairs of nodes for each matrix, all on one scale.
 
     Args:
         matrices: one a panel, by title.
         names: of the nodes.
-        rows: what the vertical axis shows.
+        ends: of the scale.
+        labels: of columns, rows and the scale.
     """
     side = min(max(0.14 * len(names), 2.2), 9.0)
     figure, axes = panel_grid(
         len(matrices), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
     )
-    low = min(float(np.nanmin(matrix, initial=0)) for matrix in matrices.values())
     for panel, (name, matrix) in zip(axes.flat, matrices.items(), strict=False):
-        image = heat_map(panel, matrix, (SEQUENTIAL, low, 1.0))
+        image = heat_map(panel, matrix, (SEQUENTIAL, *ends))
         panel.set_title(name)
         name_ticks(panel, names)
         panel.set_yticks(range(len(names)), names)
         panel.tick_params(labelsize=7)
-        panel.set_xlabel("node")
+        panel.set_xlabel(labels[0])
     for panel in axes[:, 0]:
-        panel.set_ylabel(rows)
-    colour_bar(figure, image, axes, "cosine of the encodings")
+        panel.set_ylabel(labels[1])
+    colour_bar(figure, image, axes, labels[2])
     return figure
 
 

@@ -27,6 +27,7 @@ from treesyntax.analysis.arguments import SIDES, SUBSET
 from treesyntax.analysis.dispatch import Analysis, write_analyses
 from treesyntax.analysis.loading import build_methods
 from treesyntax.analysis.sentences import Sentences
+from treesyntax.data.manifest import dictionary_file
 from treesyntax.data.token_files import find_prefix, token_files
 from treesyntax.errors import InputError, OptionError
 from treesyntax.methods.encodings.stack_pe import StackEncoding
@@ -61,7 +62,7 @@ def find_trees(data: Path, others: Sequence[Path]) -> Path:
 
 
 def _content(prefix: Path) -> list[bytes]:
-    dictionary = prefix.with_name(f"dict.{prefix.name.rpartition('.')[2]}.txt")
+    dictionary = prefix.with_name(dictionary_file(prefix.name.rpartition(".")[2]))
     return [path.read_bytes() for path in (*token_files(prefix), dictionary)]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from treesyntax.data.manifest import labels_file, read_dictionary, side_of
+from treesyntax.data.manifest import dictionary_file, labels_file, read_dictionary, side_of
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError, OptionError
@@ -72,7 +72,7 @@ class Sentences:
         self._trees = TreeStore(path)
         self._trees.check_files(self._data)
         language = self.prefix.name.rpartition(".")[2]
-        dictionary_path = self.prefix.with_name(f"dict.{language}.txt")
+        dictionary_path = self.prefix.with_name(dictionary_file(language))
         self._symbols = read_dictionary(dictionary_path).symbols
         if vocabulary not in (None, len(self._symbols)):
             raise InputError(

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from treesyntax.errors import InputError, OptionError, need_package
+from treesyntax.errors import InputError, OptionError, need_package, reason_of
 from treesyntax.files import output_file
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
@@ -228,8 +228,8 @@ class Bridge:
                 metadata = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (OSError, SafetensorError) as error:
-            reason = str(error).splitlines()[0][:200]
-            raise InputError(path, None, f"cannot be read ({reason})", "save a bridge") from None
+            cause = f"cannot be read ({reason_of(error)})"
+            raise InputError(path, None, cause, "save a bridge") from None
         if not {"spec", "site"} <= metadata.keys():
             raise InputError(path, None, "does not say of which methods it is", "save a bridge")
         bridge = cls._over_model(model, metadata["spec"])

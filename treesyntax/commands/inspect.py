@@ -96,7 +96,8 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _inspect_folder(folder: Path, args: argparse.Namespace) -> None:
-    from treesyntax.data.manifest import check_tokens, read_dictionary  # --help needs none of these
+    # --help needs none of these.
+    from treesyntax.data.manifest import check_tokens, dictionary_file, read_dictionary
     from treesyntax.data.token_files import TokenData, find_prefix
     from treesyntax.data.tree_store import TreeStore
 
@@ -105,8 +106,7 @@ def _inspect_folder(folder: Path, args: argparse.Namespace) -> None:
     data = TokenData(prefix)
     if not 0 <= args.index < len(data):
         raise OptionError(f"--index {args.index}: {prefix.name} has sentences 0 to {len(data) - 1}")
-    language = prefix.name.rpartition(".")[2]
-    dictionary_path = prefix.with_name(f"dict.{language}.txt")
+    dictionary_path = prefix.with_name(dictionary_file(prefix.name.rpartition(".")[2]))
     dictionary = read_dictionary(dictionary_path)
     store_path = prefix.with_name(f"{prefix.name}.tree")
     store = TreeStore(store_path) if store_path.exists() else None

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import count_lines, plain_name, read_lines, there_or_packed, write_text
 
 if TYPE_CHECKING:
     from treesyntax.study.run.plan import Plan
@@ -69,13 +70,12 @@ def run(args: argparse.Namespace) -> int:
     """Write the recipe and say how to go on."""
     import yaml
 
-    from treesyntax.files import write_text
     from treesyntax.study.data_summary import data_summaries, summary_lines
 
     if os.path.lexists(args.recipe):  # a link to nothing too
         raise InputError(args.recipe, None, "already exists", "choose another name")
     source = _existing(_value(args.source, "--source", "file with the training sources"))
-    whole = source.is_dir() or _plain_name(source).endswith(TABLE)
+    whole = source.is_dir() or plain_name(source).endswith(TABLE)
     content = _forms(args, source) if whole else _translation(args, source)
     content = {"name": args.recipe.stem, **content}
     if args.title:
@@ -203,7 +203,7 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     return {
         "extends": "semantic_parsing/geo",
         "vars": {
-            "corpus": _plain_name(source.resolve()).removesuffix(TABLE),
+            "corpus": plain_name(source.resolve()).removesuffix(TABLE),
             "root": str(source),
             "notation": notation,
             **draw,
@@ -229,10 +229,10 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     from treesyntax.data.encoding import WORD_FORMATS
     from treesyntax.parsers import get_kind
 
-    if not args.target and _plain_name(source).endswith(".csv"):
+    if not args.target and plain_name(source).endswith(".csv"):
         remedy = "write a TSV: a question, a tab and its form on each line, no header"
         raise InputError(source, None, "a .csv is not read", remedy)
-    if not args.target and Path(_plain_name(source)).suffix in (".jsonl", ".json"):
+    if not args.target and Path(plain_name(source)).suffix in (".jsonl", ".json"):
         remedy = (
             "for questions with forms give a .tsv or a folder, for trees give --target; examples in JSON lines are "
             "for treesyntax finetune, see docs/pretrained.md"
@@ -244,12 +244,12 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
             "--target-format is for questions with logical forms in one file; make it with: "
             f"paste {shlex.quote(str(source))} {shlex.quote(str(target))} > pairs.tsv"
         )
-    languages = [Path(_plain_name(file)).suffix.removeprefix(".") for file in (source, target)]
+    languages = [Path(plain_name(file)).suffix.removeprefix(".") for file in (source, target)]
     if not all(languages) or languages[0] == languages[1]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
     files = (source, target)
     source_format = args.source_format or TEXT
-    suffix = Path(_plain_name(source)).suffix
+    suffix = Path(plain_name(source)).suffix
     if source_format == TEXT and suffix in TREE_SUFFIXES:
         raise InputError(
             source, None, f"would be parsed as text, and {suffix} is for trees",
@@ -278,7 +278,7 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         }
     for source_file, target_file in zip(sets[source], sets[target], strict=True):
         named = source_file.with_name(f"{_split_name(source_file)}.{languages[1]}")
-        if target_file.with_name(_plain_name(target_file)).resolve() != named.resolve():
+        if target_file.with_name(plain_name(target_file)).resolve() != named.resolve():
             raise InputError(
                 target_file, None, f"is not beside {source_file} under its name",
                 f"put both sides into one folder, as {source_file.name} and {named.name}",
@@ -301,14 +301,11 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
 
 def _check_aligned(source: Path, target: Path, source_format: str) -> None:
     """Refuse two files with different numbers of examples."""
-    from treesyntax.files import read_lines
-    from treesyntax.trees.formats import get_format
+    from treesyntax.trees.formats import reader_of
 
-    if source_format == TEXT:
-        unit, examples = "lines", sum(1 for _ in read_lines(source))
-    else:
-        unit, examples = "trees", sum(1 for _ in get_format(source_format).records(source))
-    translations = sum(1 for _ in read_lines(target))
+    unit = "lines" if source_format == TEXT else "trees"
+    examples = sum(1 for _ in reader_of(source_format)(source))
+    translations = count_lines(target)
     if examples == translations:
         return
     remedy = f"line N of {target.name} must translate number N of {source.name}: mend them"
@@ -321,7 +318,6 @@ def _fitted(source: Path, target: Path, most: int, source_format: str | None) ->
     from itertools import islice
 
     from treesyntax.data.sentencepiece import fitting_size
-    from treesyntax.files import read_lines
     from treesyntax.metrics.text import metrics_for
 
     references = list(read_lines(target))
@@ -347,9 +343,8 @@ def _of_split(train: Path, split: str, files: Sequence[Path], source_format: str
         train.name.replace("train", name) for name in ((split, "dev")[: 1 + (split == "valid")])
     ]
     for name in names:
-        for path in (train.with_name(name), train.with_name(f"{name}.gz")):
-            if path.is_file():
-                return path
+        if path := there_or_packed(train.with_name(name)):
+            return path
     needed = f"a study needs a {split} set beside {train.name}"
     if source_format != TEXT:
         remedy = f"{needed}: cut train, valid and test from your trees and their targets by hand"
@@ -365,18 +360,12 @@ def _of_split(train: Path, split: str, files: Sequence[Path], source_format: str
 
 def _drawn_sizes(path: Path) -> str:
     """The options of a split that leave most lines of a file for training."""
-    from treesyntax.files import read_lines
-
-    size = min(max(sum(1 for _ in read_lines(path)) // 10, 1), 200)
+    size = min(max(count_lines(path) // 10, 1), 200)
     return f"--valid {size} --test {size}"
 
 
 def _split_name(file: Path) -> str:
-    return Path(_plain_name(file)).stem
-
-
-def _plain_name(file: Path) -> str:
-    return file.name.removesuffix(".gz")
+    return Path(plain_name(file)).stem
 
 
 def _existing(name: str | Path) -> Path:

@@ -133,7 +133,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.recipe.budget import TRAIN_ON, restless
     from treesyntax.study.recipe.controls import uncontrolled
     from treesyntax.study.recipe.fairness import check_fairness
-    from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
+    from treesyntax.study.recipe.identity import began_with, check_data_files
     from treesyntax.study.recipe.inherit import inherited_line
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.recipe.shipped import recipe_file
@@ -191,8 +191,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         if trials is not None and trials.left.runs:
             _check_begun(trials.plan, trials.inner, args.mix_versions)
         summaries = data_summaries(recipe)
-        began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
-        study_outline = outline(chosen_plan, folder, began, args.jobs or options.jobs)
+        at_once = args.jobs or options.jobs
+        study_outline = outline(chosen_plan, folder, began_with(folder), at_once)
         if args.json:
             trials_left = 0 if trials is None else len(trials.left.runs)
             data = [summary.to_json() for summary in summaries]

@@ -11,9 +11,11 @@ from pathlib import Path
 from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.data.binarize.options import file_flags
 from treesyntax.errors import OptionError
+from treesyntax.files import PACKED
 from treesyntax.parsers import Kind, ParserConfig, get_kind
 from treesyntax.parsers.parser import model_path
-from treesyntax.study.recipe.recipe import DATA, Recipe
+from treesyntax.study.recipe.identity import where_it_is
+from treesyntax.study.recipe.recipe import DATA
 from treesyntax.study.run.keys import GENERATE
 from treesyntax.study.run.ledger import marker_of
 from treesyntax.study.run.plan import Plan
@@ -51,9 +53,10 @@ def check_present(plan: Plan, folder: Path) -> None:
             continue
         where = f"{recipe.path}: prepare, command {number}:"
         words = [word for word in step.command[1:] if step.command[0] == "treesyntax"]
+        ends = ("", PACKED) if "pairs" in words[:3] else ("",)  # others read no NAME.gz for NAME
         for name in _read_by(words):
-            if OUT not in name and not any(Path(file).exists() for file in (name, f"{name}.gz")):
-                raise OptionError(f"{where} no such file or folder: {name}{_where(recipe)}")
+            if OUT not in name and not any(Path(name + end).exists() for end in ends):
+                raise OptionError(f"{where} no such file or folder: {name}{where_it_is(recipe)}")
         if words[:1] == ["parse"]:
             _check_parser(words[1:], where)
     of_files = file_flags()
@@ -74,11 +77,6 @@ def _is_installed(kind: Kind, name: str) -> bool:
 
         return any(any(Path(folder, "models").glob(f"{name}*")) for folder in data.path)
     return find_spec(name) is not None
-
-
-def _where(recipe: Recipe) -> str:
-    known = ", ".join(f"--set {name}=…" for name in recipe.content["vars"])
-    return f"; say where it is with {known}" if known else ""
 
 
 def _read_by(words: Sequence[str]) -> Iterator[str]:

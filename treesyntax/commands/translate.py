@@ -152,13 +152,13 @@ def run(args: argparse.Namespace) -> int:
         SourceEncoder,
         chunks,
         input_path,
-        records_of,
     )
     from treesyntax.decoding.input_format import BRACKETS, WORDS, input_format, words_alone
     from treesyntax.decoding.output import Writer, make_to_text
     from treesyntax.decoding.remarks import Remarks
     from treesyntax.decoding.translate import translate
     from treesyntax.parsers.cases import in_words
+    from treesyntax.trees.formats import reader_of
 
     check_path(args.data, "DATA")
     _take_run(args)
@@ -191,10 +191,11 @@ def run(args: argparse.Namespace) -> int:
         encoder = SourceEncoder(
             encoding, dictionary, batches, engine.longest_source, remarks, labels, args.skip_long
         )
+        read = reader_of(source_format)
         if path.is_file() and not args.skip_long:
-            encoder.check_lengths(path, records_of(path, source_format), bool(args.parser))
+            encoder.check_lengths(path, read(path), bool(args.parser))
         with _progress(args, path, source_format, output.done.records) as advance:
-            records = output.rest(records_of(path, source_format), path)
+            records = output.rest(read(path), path)
             lots = chunks(records, args.buffer, path.is_file(), output.done.records)
             writer = Writer(output.stream, to_text, args.nbest is not None, Counter())
             linearization = data.target.encoding.linearization
@@ -268,13 +269,13 @@ def _check_checkpoints(names: str) -> None:
 def _made_of(args: argparse.Namespace, data: Data) -> dict[str, str]:
     """What decides the output beside the input: only the same goes on with a part of it."""
     from treesyntax import __version__
-    from treesyntax.data.manifest import MANIFEST
+    from treesyntax.data.manifest import dictionary_file
 
     names = ["beam", "max_len_a", "max_len_b", "lenpen", "tree_constraints", "nbest", "tokens", "precision",
              "parsed", "parser", "model", "lang", "pretokenized", "max_words"]  # fmt: skip
     # How many sentences are translated together decides nothing but limits that depend on the longest.
     names += ["buffer", "max_tokens", "batch_size"] if args.max_len_a else []
-    files = [Path(args.data, f"dict.{side.language}.txt") for side in (data.source, data.target)]
+    files = [Path(args.data, dictionary_file(side.language)) for side in (data.source, data.target)]
     return {
         "version of treesyntax": __version__,
         "checkpoint": " ".join(sha256_of(path) for path in args.path.split(os.pathsep)),
@@ -304,8 +305,8 @@ def _progress(
     """
     from rich.console import Console
 
-    from treesyntax.decoding.input import records_of
     from treesyntax.parsers.progress_bar import shown
+    from treesyntax.trees.formats import reader_of
 
     if not path.is_file():
         if args.input == "-" and sys.stdin.isatty():
@@ -316,7 +317,7 @@ def _progress(
     drawn = (
         console.is_terminal and not args.quiet and not (args.output == "-" and sys.stdout.isatty())
     )
-    total = sum(1 for _ in records_of(path, format_name)) if drawn else 0
+    total = sum(1 for _ in reader_of(format_name)(path)) if drawn else 0
     done, begin = 0, time.perf_counter()
     with shown(total, before, console) if drawn else nullcontext() as bar:
 

@@ -16,7 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from treesyntax.errors import InputError
-from treesyntax.files import atomic_file, read_lines
+from treesyntax.files import read_lines, write_lines
 from treesyntax.trees.symbols import SEPARATOR, split_symbol
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
@@ -111,9 +111,8 @@ class Dictionary:
 
     def write(self, path: str | Path) -> None:
         """Write ``dict.LANG.txt``."""
-        lines = zip(self.symbols[len(SPECIALS) :], self.counts[len(SPECIALS) :], strict=True)
-        with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as out:
-            out.writelines(f"{symbol} {count}\n" for symbol, count in lines)
+        pairs = zip(self.symbols[len(SPECIALS) :], self.counts[len(SPECIALS) :], strict=True)
+        write_lines(path, (f"{symbol} {count}" for symbol, count in pairs))
 
     @classmethod
     def read(cls, path: str | Path, unknown_of: UnknownOf = one_unknown) -> Dictionary:

@@ -10,9 +10,9 @@ from typing import Any
 
 from treesyntax.data.encoding import TEXT
 from treesyntax.data.tables import read_pairs
+from treesyntax.files import plain_name
 from treesyntax.remarks import Remark, Remarks, remark, remarks_of
-from treesyntax.trees.formats import Record, get_format, parse_record
-from treesyntax.trees.formats.base import line_records
+from treesyntax.trees.formats import Record, get_format, parse_record, reader_of
 from treesyntax.trees.formats.moses import check_markup, check_raw
 from treesyntax.trees.labels import WORD, node_labels
 from treesyntax.trees.tree import NO_WORD, Tree
@@ -155,9 +155,9 @@ def summarise(
 
 
 def _records(path: Path, format_name: str) -> Iterator[Record]:
-    if path.name.removesuffix(".gz").endswith(TABLE):
+    if plain_name(path).endswith(TABLE):
         return _forms(path)
-    return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
+    return reader_of(format_name)(path)
 
 
 def _forms(path: Path) -> Iterator[Record]:

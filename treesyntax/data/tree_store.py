@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from treesyntax.data.token_files import Fingerprint, TokenData
 from treesyntax.errors import InputError
-from treesyntax.files import open_record, parse_json
+from treesyntax.files import open_record, parse_json, unreadable
 
 MAGIC = b"TREESTOR"
 VERSIONS = (1, 2)
@@ -245,9 +245,7 @@ def _read_header(path: Path) -> dict:
             text = stream.read(min(length, ARRAYS_START))
             size = stream.seek(0, 2)
     except OSError as error:
-        raise InputError(
-            path, None, f"cannot be read ({error.strerror})", "check the name and permissions"
-        ) from None
+        raise unreadable(path, error) from None
     if zlib.crc32(text) != crc32:
         raise _damaged(path, "the checksum of the header differs: the file is damaged")
     header = _checked_header(path, text, has_labels=version == VERSIONS[1])

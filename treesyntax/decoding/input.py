@@ -16,7 +16,7 @@ from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.dictionary import EOS, Dictionary
-from treesyntax.data.encoding import TEXT, Encoding
+from treesyntax.data.encoding import Encoding
 from treesyntax.data.manifest import label_numbers
 from treesyntax.data.sentencepiece import SPACE
 from treesyntax.data.tree_store import StoredTree, deepest
@@ -27,10 +27,9 @@ from treesyntax.files import STDIN
 from treesyntax.parsers import Parser
 from treesyntax.parsers.cases import Cases, cases_of, total
 from treesyntax.parsers.policy import Parsed, parse_lines
-from treesyntax.parsers.record_text import conllu_text, ptb_text
+from treesyntax.parsers.record_text import record_text
 from treesyntax.trees.copies import Placeholders
-from treesyntax.trees.formats import Record, get_format
-from treesyntax.trees.formats.base import line_records
+from treesyntax.trees.formats import Record
 
 FEWEST = 10
 """Records of the first chunk; a later one has at most as many more as there were before it."""
@@ -49,11 +48,6 @@ def input_path(name: str) -> Path:
         cause = "is a folder" if path.is_dir() else "does not exist"
         raise InputError(path, None, cause, "name a file, or leave out --input to read stdin")
     return path
-
-
-def records_of(path: Path, format_name: str) -> Iterator[Record]:
-    """The records of a file or pipe, each as soon as it is complete."""
-    return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
 
 
 def chunks(
@@ -130,9 +124,8 @@ class ParsedBatches:
 
     def _tree_record(self, record: Record, parsed: Parsed) -> Record:
         try:
-            if self.dependencies:
-                return Record(record.line, conllu_text(record.text, parsed.tree, parsed.spans))
-            return Record(record.line, ptb_text(parsed.tree))
+            text = record_text(record.text, parsed.tree, parsed.spans, self.dependencies)
+            return Record(record.line, text)
         except TreeError as error:
             raise InputError(self.path, record.line, error.cause, error.remedy) from None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from treesyntax.endings import SAID
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import write_text
+from treesyntax.files import write_lines
 
 SPLITS = ("train", "valid", "test")
 OF_OUTPUTS = (
@@ -340,15 +340,13 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
             file=sys.stderr,
         )
     if args.generated is not None:
-        args.generated.parent.mkdir(parents=True, exist_ok=True)
-        texts = [f"D-{number}\t0\t{line}\n" for number, line in enumerate(lines)]
-        write_text(args.generated, "".join(texts))
+        texts = (f"D-{number}\t0\t{line}" for number, line in enumerate(lines))
+        write_lines(args.generated, texts)
         return
-    write_text(args.hypotheses or folder / "hypotheses.txt", "".join(f"{line}\n" for line in lines))
+    write_lines(args.hypotheses or folder / "hypotheses.txt", lines)
     (folder / "references.txt").unlink(missing_ok=True)  # those of another test set
     if answered:
-        references = "".join(f"{example.target}\n" for example in examples)
-        write_text(folder / "references.txt", references)
+        write_lines(folder / "references.txt", (example.target for example in examples))
 
 
 def _write_data(args: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from treesyntax.data.tables import check_separator, read_table
 from treesyntax.errors import InputError, OptionError, TreeError
-from treesyntax.files import atomic_file, parse_json, read_lines, write_text
+from treesyntax.files import atomic_file, parse_json, read_lines, write_lines
 from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
 from treesyntax.remarks import Remark, Remarks, at_line, remark, remarks_of
 from treesyntax.trees.alignment import check_words, trees_of, without_words, word_spans
@@ -678,8 +678,8 @@ def write_data(job: Job, name: str, examples: Sequence[Example], folder: Path) -
             row[NEEDS[job.task]] = example.answer
             written = {key: value for key, value in row.items() if value is not None}
             stream.write(json.dumps(written, ensure_ascii=False) + "\n")
-    write_text(folder / f"{name}.source", "".join(f"{example.source}\n" for example in examples))
-    write_text(folder / f"{name}.target", "".join(f"{example.target}\n" for example in examples))
+    write_lines(folder / f"{name}.source", (example.source for example in examples))
+    write_lines(folder / f"{name}.target", (example.target for example in examples))
 
 
 def write_texts(name: str, examples: Sequence[Example], folder: Path) -> None:
@@ -688,4 +688,4 @@ def write_texts(name: str, examples: Sequence[Example], folder: Path) -> None:
         example.inputs.get("text") or " ".join(example.inputs.get("words") or ())
         for example in examples
     )
-    write_text(folder / f"{name}.text", "".join(f"{' '.join(text.split())}\n" for text in texts))
+    write_lines(folder / f"{name}.text", (" ".join(text.split()) for text in texts))

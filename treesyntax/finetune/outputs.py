@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from treesyntax.bridges.collator import IGNORED
 from treesyntax.errors import OptionError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
@@ -17,7 +18,6 @@ from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
 """See `no_tag`."""
-IGNORED = -100
 
 
 def predict(

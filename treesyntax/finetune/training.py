@@ -552,11 +552,11 @@ class Log(TrainerCallback):
         """All is set up."""
         self.trains = True
 
-    def write(self, text: str) -> None:
+    def write(self, text: str, tag: str = "finetune") -> None:
         """One line with the time of day."""
         if self.tells:
             now = f"{datetime.now():%Y-%m-%d %H:%M:%S}"
-            print(f"{now} | INFO | finetune | {text}", file=sys.stderr, flush=True)
+            print(f"{now} | INFO | {tag} | {text}", file=sys.stderr, flush=True)
 
     def seconds(self) -> float:
         """Of the whole training, those before a kill included as far as they were kept."""
@@ -603,7 +603,7 @@ class Log(TrainerCallback):
             total = torch.cuda.get_device_properties(args.device).total_memory
             peak = torch.cuda.max_memory_allocated(args.device)
             stats["gb_free"] = round((total - peak) / 2**30, 1)
-        self._stats("train_inner", stats)
+        self.write(json.dumps(stats), "train_inner")
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """A line for each validation."""
@@ -614,7 +614,7 @@ class Log(TrainerCallback):
         }
         epochs = round(float(state.epoch or 0), 3)
         stats = {"update": epochs, **scores, "valid_num_updates": state.global_step}
-        self._stats("valid", stats)
+        self.write(json.dumps(stats), "valid")
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """A line for each checkpoint."""
@@ -624,11 +624,6 @@ class Log(TrainerCallback):
         self.write(
             f"Saved checkpoint (epoch {int(state.epoch or 0)} @ {state.global_step} updates)"
         )
-
-    def _stats(self, tag: str, stats: dict[str, Any]) -> None:
-        if self.tells:
-            now = f"{datetime.now():%Y-%m-%d %H:%M:%S}"
-            print(f"{now} | INFO | {tag} | {json.dumps(stats)}", file=sys.stderr, flush=True)
 
 
 logging.getLogger("transformers.trainer").setLevel(logging.ERROR)

@@ -121,38 +121,28 @@ ItemMetric = Callable[[Sequence[str], Sequence[str]], Items]
 PartMetric = Callable[[Sequence[str], Sequence[str]], Parts]
 
 
-def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
-    """Which hypotheses have the tokens of their reference; white space does not count."""
+def _alike(
+    words_of: Callable[[str], list[str]], hypotheses: Sequence[str], references: Sequence[str]
+) -> list[bool]:
+    """Which hypotheses have the same of these words as their reference; white space does not count."""
     check_aligned(hypotheses, references)
     pairs = zip(hypotheses, references, strict=True)
-    return [hypothesis.split() == reference.split() for hypothesis, reference in pairs]
+    return [words_of(hypothesis) == words_of(reference) for hypothesis, reference in pairs]
 
 
-def first_word_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
-    """Which hypotheses begin as their reference: for questions, which auxiliary was moved (McCoy, Frank
-    & Linzen 2020, section 3.2)."""
-    check_aligned(hypotheses, references)
-    pairs = zip(hypotheses, references, strict=True)
-    return [hypothesis.split()[:1] == reference.split()[:1] for hypothesis, reference in pairs]
+def _first_word(line: str) -> list[str]:
+    """Of a question the auxiliary that was moved (McCoy, Frank & Linzen 2020, section 3.2)."""
+    return line.split()[:1]
 
 
-def main_verb_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
-    """Which hypotheses have the main verb of their reference, whatever else they have: what McCoy, Frank &
-    Linzen 2020 (section 3.2) count in the data set ``tense_reinflection``."""
-    return _verb_items(hypotheses, references, slice(-1, None))
+def _main_verb(line: str) -> list[str]:
+    """What McCoy, Frank & Linzen 2020 (section 3.2) count in the data set ``tense_reinflection``."""
+    return verbs_of(line)[-1:]
 
 
-def clause_verb_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
-    """Which hypotheses have the verbs of their reference before the main verb: that of the relative clause, or none."""
-    return _verb_items(hypotheses, references, slice(None, -1))
-
-
-def _verb_items(hypotheses: Sequence[str], references: Sequence[str], verbs: slice) -> list[bool]:
-    check_aligned(hypotheses, references)
-    pairs = zip(hypotheses, references, strict=True)
-    return [
-        verbs_of(hypothesis)[verbs] == verbs_of(reference)[verbs] for hypothesis, reference in pairs
-    ]
+def _clause_verb(line: str) -> list[str]:
+    """The verbs before the main verb: that of the relative clause, or none."""
+    return verbs_of(line)[:-1]
 
 
 class Measured(NamedTuple):
@@ -181,7 +171,7 @@ class Measured(NamedTuple):
             if hasattr(corpus_score, "bp"):
                 lengths = f"BP {corpus_score.bp:.3f}, length ratio {corpus_score.ratio:.3f}"
         elif plain == MACRO:
-            value, signature = float(macro_f1(lines.sum(0))), f"{plain}|v:{__version__}"
+            value = float(macro_f1(lines.sum(0)))
         elif lines.shape[1] == OF_PARTS:
             value = micro_f1(*lines.sum(0).tolist())
             signature = f"{plain}|avg:micro|v:{__version__}"
@@ -262,8 +252,13 @@ def columns_of(name: str) -> int | None:
     return OF_PARTS if plain in PART_METRICS or plain.startswith(F1) else 1
 
 
-def _judge(hypotheses: Sequence[str], references: Sequence[str], name: str) -> list[Score]:
-    return [measured(name, hypotheses, references).score()]
+def _judge(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    name: str,
+    counted: Sequence[bool] | None = None,
+) -> list[Score]:
+    return [measured(name, hypotheses, references, counted).score()]
 
 
 Judge = TypeVar("Judge", bound=Callable[..., object])
@@ -396,11 +391,11 @@ def _are_parts(value: object) -> bool:
 
 
 TEXT_ITEMS: dict[str, ItemMetric] = {
-    "exact": exact_items,
-    "accuracy": exact_items,
-    "first_word": first_word_items,
-    "main_verb": main_verb_items,
-    "clause_verb": clause_verb_items,
+    "exact": partial(_alike, str.split),
+    "accuracy": partial(_alike, str.split),
+    "first_word": partial(_alike, _first_word),
+    "main_verb": partial(_alike, _main_verb),
+    "clause_verb": partial(_alike, _clause_verb),
 }
 COMPILED = f"compiled:{NOTATION}"
 ITEM_METRICS: _Judges[ItemMetric] = _Judges(
@@ -444,7 +439,7 @@ def get_metric(name: str, counted: Sequence[bool] | None = None) -> Metric:
     if not any(counted):
         why = "every line is in the training data" if unseen else "no line is of that category"
         raise OptionError(f"{name}: {why}, so none is left to score")
-    return partial(_judge_counted, name=name, counted=counted)
+    return partial(_judge, name=name, counted=counted)
 
 
 def metric_fault(names: Sequence[str]) -> Fault | None:
@@ -470,12 +465,6 @@ def score(metric: str, hypotheses: Sequence[str], references: Sequence[str]) -> 
         TreeSyntaxError: if there is not one hypothesis for each reference, or a reference is malformed.
     """
     return get_metric(metric)(hypotheses, references)[0]
-
-
-def _judge_counted(
-    hypotheses: Sequence[str], references: Sequence[str], name: str, counted: Sequence[bool]
-) -> list[Score]:
-    return [measured(name, hypotheses, references, counted).score()]
 
 
 def _names() -> str:

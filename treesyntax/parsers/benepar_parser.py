@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, reason_of
 from treesyntax.parsers.parser import (
     ParsedSentence,
     ParserConfig,
@@ -141,9 +141,8 @@ def load(config: ParserConfig, kind: Kind) -> BeneparParser:
             warnings.simplefilter("ignore")
             model = TolerantChartParser.from_trained(location)
     except Exception as error:
-        reason = str(error).split("\n")[0][:200] or type(error).__name__
         raise OptionError(
-            f"benepar cannot load {config.model} ({reason}); give a folder with config.json and "
+            f"benepar cannot load {config.model} ({reason_of(error)}); give a folder with config.json and "
             "benepar_model.bin, or a file with the configuration and the weights"
         ) from error
     if config.gpu:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from treesyntax import __version__
 from treesyntax.errors import InputError
-from treesyntax.files import read_lines, sha256_of
+from treesyntax.files import count_lines, read_lines, sha256_of
 from treesyntax.made.digests import sha256_of_tree
 from treesyntax.parsers import get_kind
 from treesyntax.parsers.parser import ParserConfig, model_path
@@ -49,7 +49,7 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
     model_package = (config.model,) if kind.packaged and path is None else ()
     return {
         "input": sha256_of(task.source),
-        "lines": sum(1 for _ in read_lines(task.source)),
+        "lines": count_lines(task.source),
         "parser": config.parser,
         "model": sha256_of_tree(path) if path else config.model,
         "lang": config.language,

@@ -21,12 +21,17 @@ from treesyntax.trees.formats import conllu, ptb
 from treesyntax.trees.formats.offsets import OFFSETS, read_offsets
 from treesyntax.trees.tree import Tree
 
-__all__ = ["OFFSETS", "conllu_text", "offsets_text", "ptb_text", "read_offsets"]
+__all__ = ["OFFSETS", "conllu_text", "offsets_text", "ptb_text", "read_offsets", "record_text"]
 
 _TAB = re.compile(r"[\t\n\r]")
 _BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 _ASCII_SPACE = re.compile(r"\s+", re.ASCII)
 _WIDE_EQUALS = "\N{FULLWIDTH EQUALS SIGN}"
+
+
+def record_text(line: str, tree: Tree, spans: Sequence[Span], dependencies: bool) -> str:
+    """The record of the tree of a line."""
+    return conllu_text(line, tree, spans) if dependencies else ptb_text(tree)
 
 
 def conllu_text(line: str, tree: Tree, spans: Sequence[Span]) -> str:

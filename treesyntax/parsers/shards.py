@@ -23,7 +23,7 @@ from treesyntax.parsers.cases import Cases, cases_of, read_cases
 from treesyntax.parsers.parse_task import ParseTask
 from treesyntax.parsers.parser import Parser
 from treesyntax.parsers.policy import FAILED, JOINED, Parsed, parse_lines
-from treesyntax.parsers.record_text import OFFSETS, conllu_text, offsets_text, ptb_text
+from treesyntax.parsers.record_text import OFFSETS, offsets_text, record_text
 from treesyntax.trees.formats import get_format
 
 TREES, CASES = ".trees", ".json"
@@ -181,9 +181,7 @@ def parse_shard(
 
 def _record_text(task: ParseTask, number: int, line: str, result: Parsed) -> str:
     try:
-        if task.notation == "conllu":
-            return conllu_text(line, result.tree, result.spans)
-        return ptb_text(result.tree)
+        return record_text(line, result.tree, result.spans, task.notation == "conllu")
     except TreeError as error:
         raise InputError(
             task.source, number, error.cause, "change the line on both sides"

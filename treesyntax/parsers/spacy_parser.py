@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, reason_of
 from treesyntax.parsers.parser import (
     ParsedSentence,
     ParserConfig,
@@ -69,19 +69,14 @@ def load(config: ParserConfig, kind: Kind) -> SpacyParser:
         if path is None:
             where = "among the installed packages"
             raise no_model(config, where, "give its folder, install its package") from None
-        raise OptionError(f"{config.model} is no spaCy pipeline ({_first(error)})") from None
+        raise OptionError(f"{config.model} is no spaCy pipeline ({reason_of(error)})") from None
     except Exception as error:  # a damaged part of a pipeline raises whatever it likes
-        reason = _first(error) or type(error).__name__
-        raise OptionError(f"{config.model} is no spaCy pipeline ({reason})") from error
+        raise OptionError(f"{config.model} is no spaCy pipeline ({reason_of(error)})") from error
     if "parser" not in nlp.pipe_names:
         raise OptionError(f"the spaCy pipeline {config.model} has no component named parser")
     needed = {name for name, pipe in nlp.pipeline if getattr(pipe, "listeners", False)}
     nlp.select_pipes(enable=[name for name in nlp.pipe_names if name in needed | {"parser"}])
     return SpacyParser(nlp, config.pretokenized)
-
-
-def _first(error: Exception) -> str:
-    return str(error).split("\n")[0][:200]
 
 
 def sentence_of(tokens: Doc | Span) -> ParsedSentence:
@@ -113,7 +108,7 @@ def rule_splitter(language: str) -> Callable[[str], list[ParsedSentence]]:
     try:
         nlp = spacy.blank(language)
     except ImportError as error:
-        raise OptionError(f"spaCy cannot split {language!r}: {_first(error)}") from None
+        raise OptionError(f"spaCy cannot split {language!r}: {reason_of(error)}") from None
     sentencizer = nlp.add_pipe("sentencizer")
 
     def split(line: str) -> list[ParsedSentence]:

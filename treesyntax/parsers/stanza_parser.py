@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, reason_of
 from treesyntax.parsers.parser import (
     ParsedSentence,
     ParserConfig,
@@ -137,9 +137,8 @@ def _pipeline(
             **options,
         )
     except Exception as error:
-        reason = str(error).split("\n")[0][:200] or type(error).__name__
         raise OptionError(
-            f"stanza cannot load its models from {config.model} ({reason}); check that they are "
+            f"stanza cannot load its models from {config.model} ({reason_of(error)}); check that they are "
             f"complete, for {config.parser}, and made for this version of stanza"
         ) from error
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treesyntax.data.encoding import SIDES, TEXT
 from treesyntax.data.file_summary import MOST, FileSummary, summarise
-from treesyntax.data.sets.folder import packed
+from treesyntax.files import plain_name, there_or_packed
 from treesyntax.study.recipe.recipe import DATA, Recipe
 
 TRAIN = "train"
@@ -26,8 +26,8 @@ def data_summaries(recipe: Recipe) -> list[FileSummary]:
     parsed = {Path(words[2]).suffix for words in commands if words[1:2] == ["parse"]}
     for words in commands:
         for path, notation in _read_by(words):
-            text = path.name.removesuffix(".gz")
-            files.setdefault((path, notation), notation == TEXT and Path(text).suffix in parsed)
+            is_parsed = notation == TEXT and Path(plain_name(path)).suffix in parsed
+            files.setdefault((path, notation), is_parsed)
     for method in recipe.methods:
         flags = recipe.flags(method, "binarize")
         for side in SIDES:
@@ -53,7 +53,7 @@ def _read_by(words: list[str]) -> list[tuple[Path, str]]:
         return []
     data, notation = (words[words.index(flag) + 1] for flag in ("--data", "--notation"))
     if Path(data).is_dir():
-        names = (packed(Path(data, f"{TRAIN}{suffix}")) for suffix in (".tsv", ".tgt"))
+        names = (there_or_packed(Path(data, f"{TRAIN}{suffix}")) for suffix in (".tsv", ".tgt"))
         data = str(next((file for file in names if file), data))
     return [(Path(data), notation)]
 

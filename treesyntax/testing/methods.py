@@ -87,9 +87,9 @@ def make_sentences(trees: Sequence[Tree], left_pad: bool = False) -> tuple[Tenso
     return tokens, batch_trees(trees, nodes, width, left_pad, {"a": 1, "b": 2, "d": 3})
 
 
-def outputs_of(encoder: Encoder, trees: Sequence[Tree], left_pad: bool = False) -> list[Tensor]:
+def outputs_of(encoder: Encoder, trees: Sequence[Tree]) -> list[Tensor]:
     """What an encoder makes of the tokens of each sentence, padding left out."""
-    tokens, batch = make_sentences(trees, left_pad)
+    tokens, batch = make_sentences(trees)
     memory = encoder(tokens, batch).memory
     return [memory[row][tokens[row] != PADDING] for row in range(len(trees))]
 

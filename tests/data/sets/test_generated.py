@@ -10,9 +10,7 @@ from treesyntax import agreement
 from treesyntax.data.sets import (
     SETS,
     drawing,
-    listops,
     programs,
-    question_paths,
     string_edits,
     transformations,
 )
@@ -27,8 +25,7 @@ AUXILIARIES = {"do", "does", "don't", "doesn't"}
 
 
 def made(name: str, monkeypatch: pytest.MonkeyPatch, seed: int = 1) -> dict[str, Part]:
-    for module in (transformations, question_paths, listops, string_edits):
-        monkeypatch.setattr(module, "NUMBERS", FEW)
+    monkeypatch.setattr(drawing, "NUMBERS", FEW)
     return SETS[name].make({}, seed)
 
 

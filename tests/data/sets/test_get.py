@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.data.sets import SETS, base, listops, reading
+from treesyntax.data.sets import SETS, base, drawing, reading
 from treesyntax.data.sets.base import Input, Part, hold_out, sample
 from treesyntax.errors import InputError, OptionError
 
@@ -182,7 +182,7 @@ def test_brackets_are_those_of_the_format():
 
 
 def test_training_sets_of_several_sizes_are_nested_and_the_other_parts_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(listops, "NUMBERS", {"train": 60, "valid": 9, "test": 9, "gen": 9})
+    monkeypatch.setattr(drawing, "NUMBERS", {"train": 60, "valid": 9, "test": 9, "gen": 9})
     read = {}
     for name, options in {
         "usual": (), "large": ("--train", 90, "--small-train", 20, 50, 90), "small": ("--train", 30),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.data.sets import listops, question_paths, string_edits, transformations
+from treesyntax.data.sets import drawing, listops, question_paths, string_edits, transformations
 from treesyntax.data.sets.base import DataSet
 from treesyntax.data.sets.coffeescript import CoffeeScriptOptions, generate_pairs
 from treesyntax.data.sets.coffeescript_programs import Vocabulary
@@ -74,20 +74,20 @@ def test_coffeescript_with_a_fixed_test():
 
 
 @pytest.mark.parametrize(
-    ("module", "data"),
+    "data",
     [
-        (listops, listops.LISTOPS),
-        (question_paths, question_paths.QUESTION_PATHS),
-        (string_edits, string_edits.STRING_EDITS),
-        (transformations, transformations.QUESTIONS),
-        (transformations, transformations.TENSE),
+        listops.LISTOPS,
+        question_paths.QUESTION_PATHS,
+        string_edits.STRING_EDITS,
+        transformations.QUESTIONS,
+        transformations.TENSE,
     ],
-    ids=lambda value: getattr(value, "name", ""),
+    ids=lambda data: data.name,
 )
 def test_drawn_sets_have_more_and_fewer_training_examples_and_the_same_others(
-    module: Any, data: DataSet, monkeypatch: pytest.MonkeyPatch
+    data: DataSet, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "NUMBERS", {"train": 60, "valid": 9, "test": 9, "gen": 9})
+    monkeypatch.setattr(drawing, "NUMBERS", {"train": 60, "valid": 9, "test": 9, "gen": 9})
 
     def splits(size: int) -> dict[str, list[Any]]:
         parts = data.make({}, 1)

@@ -16,6 +16,7 @@ from support.study_runs import refused
 from treesyntax import __main__ as cli
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import Fault, find_fault
+from treesyntax.study.recipe.budget import restless
 from treesyntax.study.recipe.inherit import inherited_line
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.early import check_early
@@ -34,6 +35,7 @@ from treesyntax.study.run.plan import make_plan
             "binarize.subword-vocap: treesyntax binarize has no such flag; did you mean subword-vocab",
         ),
         ("binarize.subword-vocab=many", "binarize.subword-vocab: invalid int value: 'many'"),
+        ("binarize.control-seed=many", "binarize.control-seed: invalid int value: 'many'"),
         (
             "methods.stack_pe.binarize.source-format=fro",
             "methods.stack_pe.binarize.source-format: no format is named 'fro'; did you mean 'for'?",
@@ -53,6 +55,11 @@ def test_metrics_and_flags_of_binarize_are_checked_before_anything_runs(
         assert said.count("\n") == 1
     assert not (tmp_path / "journal").exists()
     assert not (tmp_path / "out").exists()
+
+
+def test_a_patience_that_is_no_number_is_for_fairseq_to_refuse():
+    """It ended in a traceback before anybody was asked."""
+    assert restless("rest", [{"patience": "many"}]) == restless("rest", [{}])
 
 
 def test_valid_recipes_pass(path: Path):

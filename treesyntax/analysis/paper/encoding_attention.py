@@ -29,23 +29,15 @@ from torch import Tensor
 from treesyntax.analysis.encoding_similarity import (
     choose_nodes,
     compute_learned_p,
+    draw_pairs,
     read_method,
     stacks_of,
     weighted,
 )
-from treesyntax.analysis.figures import (
-    colour_bar,
-    columns_for,
-    heat_map,
-    name_ticks,
-    panel_grid,
-    write_figure,
-    write_numbers,
-)
+from treesyntax.analysis.figures import write_figure, write_numbers
 from treesyntax.analysis.tree_nodes import Nodes, pop, push
 from treesyntax.errors import OptionError
 from treesyntax.methods.encodings.stack_pe import StackEncoding
-from treesyntax.palette import SEQUENTIAL
 
 NAME = "encoding_attention"
 STAY = "stay"
@@ -137,21 +129,8 @@ def draw_attention(matrices: Scores, names: Sequence[str], highest: float) -> Fi
         names: of the nodes.
         highest: score with the brightest colour; 0 has the darkest.
     """
-    side = min(max(0.14 * len(names), 2.2), 9.0)
-    figure, axes = panel_grid(
-        len(matrices), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
-    )
-    for panel, (name, matrix) in zip(axes.flat, matrices.items(), strict=False):
-        image = heat_map(panel, matrix, (SEQUENTIAL, 0.0, highest))
-        panel.set_title(name)
-        name_ticks(panel, names)
-        panel.set_yticks(range(len(names)), names)
-        panel.tick_params(labelsize=7)
-        panel.set_xlabel("attended node")
-    for panel in axes[:, 0]:
-        panel.set_ylabel("attending node")
-    colour_bar(figure, image, axes, "attention")
-    return figure
+    labels = ("attended node", "attending node", "attention")
+    return draw_pairs(matrices, names, (0.0, highest), labels)
 
 
 def file_name(p: str) -> str:

@@ -20,7 +20,7 @@ from treesyntax.data.binarize.raw_text import (
     over_subwords,
     over_tokens,
 )
-from treesyntax.data.binarize.spelling import MISSPELT, by_word, text_of
+from treesyntax.data.binarize.spelling import MISSPELT, alike_until, by_word, text_of
 from treesyntax.data.encoding import LINE_UNITS, TEXT, WORDS_LINEARIZATION, Encoding
 from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.data.tree_store import TreeArrays
@@ -258,8 +258,7 @@ def raw_text(batch: Batch, index: int) -> str:
 
 def _difference(comment: str, text: str) -> str:
     """What is wrong with a text that is not the one of its tree, shown where they differ."""
-    pairs = enumerate(zip(comment, text, strict=False))
-    equal = next((at for at, pair in pairs if pair[0] != pair[1]), min(len(comment), len(text)))
+    equal = alike_until(comment, text)
     begin = equal - SHOWN // 2 if equal >= SHOWN else 0
     of_tree, given = (f"{'…' * (begin > 0)}{x[begin:][:SHOWN]!r}" for x in (comment, text))
     alike = normalize("NFC", comment) == normalize("NFC", text)

@@ -15,6 +15,7 @@ from threading import Event, Thread
 from treesyntax.data.binarize.encode import words_of_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, tasks
+from treesyntax.data.binarize.spelling import alike_until
 from treesyntax.data.sentencepiece import Segmenter, train_model
 from treesyntax.errors import InputError
 from treesyntax.remarks import Remark, remark, remarks_of
@@ -92,14 +93,7 @@ def checked(side: SideOptions) -> SideOptions:
                 segmenter.normalised(text)[0].split(),
             )
             if decoded != plain:
-                at = next(
-                    (
-                        i
-                        for i, pair in enumerate(zip(decoded, plain, strict=False))
-                        if pair[0] != pair[1]
-                    ),
-                    min(len(decoded), len(plain)),
-                )
+                at = alike_until(decoded, plain)
                 cause = (
                     f"the subwords of {encoding.model.name} spell {' '.join(decoded[at:])[:40]!r} where the text "
                     f"has {' '.join(plain[at:])[:40]!r}"

@@ -8,8 +8,6 @@ are the same.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -18,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.data.encoding import TEXT
-from treesyntax.files import LONGEST_LINE, check_kind
-from treesyntax.trees.formats import Record, get_format
+from treesyntax.files import LONGEST_LINE, NOT_READ, check_kind, unpacked
+from treesyntax.trees.formats import Record, reader_of
 from treesyntax.trees.formats.base import line_records
 from treesyntax.trees.formats.conllu import EMPTY
 from treesyntax.trees.formats.conllu import records as conllu_records
@@ -104,7 +101,7 @@ def count_of(path: Path, format_name: str) -> int:
 
 def _split(path: Path, format_name: str) -> Iterator[_Block | Iterator[Record]]:
     """The file in blocks while it is as usual, then (or from the start) record by record."""
-    one_by_one = line_records if format_name == TEXT else get_format(format_name).records
+    one_by_one = reader_of(format_name)
     cut = CUTS.get(one_by_one)
     return _in_blocks(path, cut, one_by_one) if cut else iter([one_by_one(path)])
 
@@ -130,14 +127,14 @@ def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block |
             line += int(np.count_nonzero(_newlines(block)))
         else:
             return
-    except (OSError, EOFError, zlib.error, ValueError):
+    except (*NOT_READ, ValueError):
         pass  # the slower way reports it
     yield (record for record in one_by_one(path) if record.line >= line)
 
 
 def _blocks(path: Path, end: bytes) -> Iterator[bytes]:
     """The bytes of a file in blocks that stop behind ``end`` or with the file."""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+    with unpacked(path) as stream:
         pending = b""
         while read := stream.read(BLOCK):
             block, separator, rest = (pending + read).rpartition(end)

@@ -49,6 +49,12 @@ def _bytes_of(run: str) -> bytes:
     return b"".join(bytes.fromhex(byte[1]) for byte in _BYTE.finditer(run))
 
 
+def alike_until(left: Sequence[str], right: Sequence[str]) -> int:
+    """How many items both have at their beginning."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
 def raw_spans(spans: Sequence[Span | None], origins: Sequence[int]) -> list[Span | None]:
     """Spans of the normalised line as spans of the raw one.
 

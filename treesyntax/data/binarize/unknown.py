@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.data.dictionary import Dictionary
-from treesyntax.files import atomic_file
 from treesyntax.trees.copies import Placeholders
 
 SUFFIX = ".unknown"
@@ -56,9 +54,3 @@ class UnknownWords:
             self._placeholders.number(sentence_ids, symbols, words, self._new)
             ids[first:last] = sentence_ids
         self._sentence += len(sizes)
-
-
-def write_words(prefix: Path, words: Sequence[Sequence[str]]) -> None:
-    """Write the words of each sentence, a line each, beside the token files of that name."""
-    with atomic_file(f"{prefix}{SUFFIX}") as staged, staged.open("w", encoding="utf-8") as out:
-        out.writelines(f"{' '.join(line)}\n" for line in words)

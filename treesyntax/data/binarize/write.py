@@ -17,13 +17,14 @@ from treesyntax.data.binarize.batch import EncodedBatch
 from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, changed, tasks
-from treesyntax.data.binarize.unknown import UnknownWords, write_words
+from treesyntax.data.binarize.unknown import SUFFIX, UnknownWords
 from treesyntax.data.dictionary import EOS, Dictionary, one_unknown, unknown_symbol
 from treesyntax.data.manifest import dictionary_file, label_numbers, labels_file
 from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
 from treesyntax.data.tree_store import deepest
 from treesyntax.data.tree_store_write import TreeStoreWriter
 from treesyntax.errors import OptionError
+from treesyntax.files import write_lines
 from treesyntax.remarks import Remarks
 from treesyntax.trees.copies import (
     copied_forms,
@@ -255,7 +256,7 @@ def write_sides(
             )
             if unknown is not None and side is options.source:
                 words = unknown.words
-                write_words(prefix, words)
+                write_lines(f"{prefix}{SUFFIX}", map(" ".join, words))
     return written, {side.language: len(dictionaries[side.role]) for side in options.sides}
 
 

@@ -28,6 +28,7 @@ from treesyntax.data.sets.split import (
     SPLITS,
     Pair,
     Split,
+    check_numbers,
     fixed_shares,
     tell_of_test,
     wanted_numbers,
@@ -63,9 +64,7 @@ class CoffeeScriptOptions:
     fixed_test: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("size", "seed"):
-            if getattr(self, name) < 0:
-                raise OptionError(f"{name} is {getattr(self, name)}; it must be 0 or more")
+        check_numbers({name: getattr(self, name) for name in ("size", "seed")})
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -118,9 +117,7 @@ def generate_pairs(
     still need, so that all have the same distribution.
     ``wanted`` is their number of pairs; ``advance`` is called with the number of new pairs.
     """
-    for split, number in wanted.items():
-        if number < 0:
-            raise OptionError(f"{split} is {number}; it must be 0 or more")
+    check_numbers(wanted)
     rng, missing = random.Random(options.seed), dict(wanted)
     # Where the splits do not depend on how many are wanted, neither may the numbers that are drawn.
     homes = random.Random(f"{options.seed} homes") if options.fixed_test else rng

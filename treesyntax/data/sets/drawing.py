@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-from treesyntax.data.sets.base import Part, brackets
+from treesyntax.data.sets.base import DataSet, Part, Texts, brackets
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import NO_WORD, Tree
 
+NUMBERS = {"train": 20_000, "valid": 1_000, "test": 1_000, "gen": 2_000}
+"""Examples in each part of a set that is drawn."""
 MOST_DRAWS = 10_000
 """Draws in a row that give nothing new before it is an error."""
 
@@ -69,16 +72,31 @@ def fill(examples: Part, number: int, rng: random.Random, draw: Draw, seen: set[
         examples.add(example.source, example.target, tree, example.category)
 
 
-def make_parts(seed: int, known: Draw, new: Draw, numbers: dict[str, int]) -> dict[str, Part]:
-    """Parts by number; ``gen`` is drawn by ``new``, all others by ``known``; no source is in two of them."""
+def drawn_set(name: str, title: str, citation: str, notes: str, known: Draw, new: Draw) -> DataSet:
+    """A data set that needs no files: its examples are drawn by a seed.
+
+    Args:
+        name: see `DataSet`, as title, citation and notes.
+        title: what is translated into what.
+        citation: the paper.
+        notes: how ``gen`` differs from training.
+        known: draws an example for each part but ``gen``.
+        new: draws one for ``gen``.
+    """
+    make, extend = partial(_make, known, new), partial(_extend, known)
+    return DataSet(name, title, "ours", citation, make, (), notes, extend=extend)
+
+
+def _make(known: Draw, new: Draw, _: Texts, seed: int) -> dict[str, Part]:
+    """All parts; no source is in two of them."""
     rng, seen = random.Random(seed), set[str]()
-    splits = {name: Part() for name in numbers}
+    splits = {name: Part() for name in NUMBERS}
     for name, examples in splits.items():
-        fill(examples, numbers[name], rng, new if name == "gen" else known, seen)
+        fill(examples, NUMBERS[name], rng, new if name == "gen" else known, seen)
     return splits
 
 
-def extend_train(splits: dict[str, Part], number: int, seed: int, known: Draw) -> None:
+def _extend(known: Draw, splits: dict[str, Part], number: int, seed: int) -> None:
     """Add training examples up to a number; the parts that there are stay as they are."""
     seen = {source for examples in splits.values() for source in examples.sources}
     fill(splits["train"], number, random.Random(f"{seed} extended"), known, seen)

@@ -173,9 +173,3 @@ def _check_not_conllu(path: Path, lines: Sequence[str]) -> None:
         cause = "is CoNLL-U, where each word of a sentence has a line"
         remedy = "write a sentence a line, as text or as trees in jsonl"
         raise InputError(path, first + 1, cause, remedy)
-
-
-def packed(path: Path) -> Path | None:
-    """The file, or the one with ``.gz`` behind its name; None without either."""
-    other = path.with_name(f"{path.name}.gz")
-    return next((file for file in (path, other) if file.is_file()), None)

@@ -32,7 +32,14 @@ from treesyntax.data.sets.lexical import (
     draw_test_program,
     held_out_words,
 )
-from treesyntax.data.sets.split import SPLITS, Split, fixed_shares, tell_of_test, wanted_numbers
+from treesyntax.data.sets.split import (
+    SPLITS,
+    Split,
+    check_numbers,
+    fixed_shares,
+    tell_of_test,
+    wanted_numbers,
+)
 from treesyntax.errors import OptionError
 from treesyntax.jobs.terminal import progress_bar
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -83,9 +90,9 @@ class For2LamOptions:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("size", "held_out", "min_nodes", "seed"):
-            if getattr(self, name) < 0:
-                raise OptionError(f"{name} is {getattr(self, name)}; it must be 0 or more")
+        check_numbers(
+            {name: getattr(self, name) for name in ("size", "held_out", "min_nodes", "seed")}
+        )
         if self.length is not None and self.style is not Style.CHEN:
             raise OptionError(f"the style {self.style} takes a size; only chen takes a length")
         for name in ("length", "test_length"):
@@ -199,9 +206,7 @@ def generate_splits(
     is called once a program.
     """
     wanted = dict(zip(SPLITS, (train, valid, test), strict=True))
-    for split, number in wanted.items():
-        if number < 0:
-            raise OptionError(f"{split} is {number}; it must be 0 or more")
+    check_numbers(wanted)
     if options.fixed_test:
         return _fixed_splits(wanted, options, advance)
     filling = _Filling(options, advance)

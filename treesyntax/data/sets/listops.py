@@ -13,8 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from treesyntax.data.sets.base import DataSet, Part, Texts
-from treesyntax.data.sets.drawing import Example, extend_train, make_parts
+from treesyntax.data.sets.drawing import Example, drawn_set
 from treesyntax.trees.formats.notation import Node
 
 OPERATORS: dict[str, Callable[[Sequence[int]], int]] = {
@@ -23,7 +22,6 @@ OPERATORS: dict[str, Callable[[Sequence[int]], int]] = {
     "MED": lambda values: sorted(values)[(len(values) - 1) // 2],
     "SM": lambda values: sum(values) % 10,
 }
-NUMBERS = {"train": 20_000, "valid": 1_000, "test": 1_000, "gen": 2_000}
 _KNOWN_DEPTH, _KNOWN_ARGUMENTS = 3, 3
 
 
@@ -85,17 +83,8 @@ def _new(rng: random.Random) -> Example | None:
     return Example(" ".join(tokens), str(value(tokens)), expression_tree(tokens), category)
 
 
-def _make(_: Texts, seed: int) -> dict[str, Part]:
-    return make_parts(seed, _known, _new, NUMBERS)
-
-
-def _extend(splits: dict[str, Part], number: int, seed: int) -> None:
-    extend_train(splits, number, seed, _known)
-
-
-LISTOPS = DataSet(
-    "listops", "nested lists of digits to their value", "ours",
+LISTOPS = drawn_set(
+    "listops", "nested lists of digits to their value",
     "after Nangia & Bowman 2018, ListOps: A Diagnostic Dataset for Latent Tree Learning",
-    _make, (), "train: depth up to 3, up to 3 arguments; gen: depth 4 and 5, or 4 and 5 arguments",
-    extend=_extend,
+    "train: depth up to 3, up to 3 arguments; gen: depth 4 and 5, or 4 and 5 arguments", _known, _new,
 )  # fmt: skip

@@ -17,9 +17,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.sets.folder import packed, read_aligned, write_data_set
+from treesyntax.data.sets.folder import read_aligned, write_data_set
 from treesyntax.data.sets.split import SPLITS
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import there_or_packed
 from treesyntax.made.digests import sha256_of_lines
 
 SETS = "set"
@@ -87,7 +88,7 @@ def generate(args: argparse.Namespace) -> None:
 
 
 def _read(source: Path, target: Path) -> tuple[list[str], ...]:
-    pair = read_aligned(packed(source) or source, packed(target) or target)
+    pair = read_aligned(*(there_or_packed(file) or file for file in (source, target)))
     if not pair[0]:
         raise InputError(source, None, "has no lines", "check the file")
     return pair

@@ -22,19 +22,18 @@ from collections.abc import Iterator
 from functools import partial
 
 from treesyntax.agreement import ALONE, WITH_OBJECT
-from treesyntax.data.sets.base import DataSet, Part, Texts
-from treesyntax.data.sets.drawing import Example, extend_train, make_parts, word, words_of
+from treesyntax.data.sets.drawing import Example, drawn_set, word, words_of
 from treesyntax.data.sets.transformations import (
     AUXILIARIES,
     DETERMINERS,
     NOUNS,
     PAPER,
     PLACES,
+    TWO_RULES,
     noun_form,
 )
 from treesyntax.trees.formats.notation import Node
 
-NUMBERS = {"train": 20_000, "valid": 1_000, "test": 1_000, "gen": 2_000}
 DEEPEST, DEEPEST_NEW = 2, 3
 """How many relative clauses stand in one another, in training and in gen."""
 FRONT, FRONT_NEW = 2, 3
@@ -118,19 +117,7 @@ def _draw(rng: random.Random, new: bool) -> Example | None:
     return Example(" ".join(words), " ".join(target), tree, category)
 
 
-_known, _new = partial(_draw, new=False), partial(_draw, new=True)
-
-
-def _make(_: Texts, seed: int) -> dict[str, Part]:
-    return make_parts(seed, _known, _new, NUMBERS)
-
-
-def _extend(splits: dict[str, Part], number: int, seed: int) -> None:
-    extend_train(splits, number, seed, _known)
-
-
-QUESTION_PATHS = DataSet(
-    "question_paths", "statements to questions: which auxiliary moves, from many places?", "ours", PAPER,
-    _make, (), "train fits a rule over trees and one over word order; gen tells them apart; paths vary",
-    extend=_extend,
+QUESTION_PATHS = drawn_set(
+    "question_paths", "statements to questions: which auxiliary moves, from many places?", PAPER,
+    f"{TWO_RULES}; paths vary", partial(_draw, new=False), partial(_draw, new=True),
 )  # fmt: skip

@@ -15,16 +15,11 @@ import argparse
 import random
 from pathlib import Path
 
-from treesyntax.data.sets.folder import (
-    Files,
-    packed,
-    pair_files,
-    read_aligned,
-    write_data_set,
-)
-from treesyntax.data.sets.split import SPLITS, Pair, Split
+from treesyntax.data.sets.folder import Files, pair_files, read_aligned, write_data_set
+from treesyntax.data.sets.split import SPLITS, Pair, Split, check_numbers
 from treesyntax.data.tables import BRACKETS, read_pairs
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import there_or_packed
 from treesyntax.made.digests import sha256_of_lines
 from treesyntax.remarks import remarks_of
 from treesyntax.trees.formats import get_format
@@ -61,8 +56,8 @@ def read_parts(data: Path, notation: str | None) -> dict[str, list[Pair]]:
         return {"train": _read_table(data, notation)}
     sets: dict[str, list[Pair]] = {}
     for name in SPLITS:
-        table = packed(data / f"{name}{TABLE}")
-        source, target = (packed(data / f"{name}{suffix}") for suffix in SUFFIXES)
+        table = there_or_packed(data / f"{name}{TABLE}")
+        source, target = (there_or_packed(data / f"{name}{suffix}") for suffix in SUFFIXES)
         if table:
             sets[name] = _read_table(table, notation)
         elif source and target:
@@ -76,8 +71,7 @@ def read_parts(data: Path, notation: str | None) -> dict[str, list[Pair]]:
 
 def complete(sets: dict[str, list[Pair]], valid: int, test: int, seed: int) -> Split:
     """All three sets: those that are there as they are, others drawn from train."""
-    if seed < 0:
-        raise OptionError(f"seed is {seed}; it must be 0 or more")
+    check_numbers({"seed": seed})
     rng = random.Random(seed)
     train, completed = sets["train"], dict(sets)
     for name, number in (("test", test), ("valid", valid)):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import sys
 import zipfile
-import zlib
 from collections.abc import Iterator
 from http.client import HTTPException
 from io import BytesIO
@@ -14,9 +12,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from treesyntax.data.sets.base import DataSet, Input
-from treesyntax.data.sets.folder import packed
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import lines_of_stream
+from treesyntax.files import NOT_READ, lines_of_stream, there_or_packed, unpacked
 
 MOST_BYTES = 200 << 20
 """Of a file, unpacked."""
@@ -50,9 +47,9 @@ def read_inputs(data: DataSet, folder: Path | None) -> dict[str, bytes]:
 
 def _read(path: Path) -> bytes:
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
-            content: bytes = stream.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        with unpacked(path) as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except NOT_READ as error:
         raise InputError(path, None, f"cannot be read ({error})", "check the file") from None
     if len(content) > MOST_BYTES:
         raise InputError(path, None, f"is larger than {MOST_BYTES >> 20} MiB", "check the file")
@@ -64,7 +61,7 @@ def _located(data: DataSet, file: Input, folder: Path) -> Path:
         raise InputError(folder, None, "is no folder", "name the folder that holds the files")
     for candidate in (folder, folder / (data.home or data.name)):
         for name in file.names:
-            path = packed(candidate / name)
+            path = there_or_packed(candidate / name)
             if path is not None:
                 return path
     names = " or ".join(dict.fromkeys(file.names))

@@ -38,6 +38,13 @@ class Split(NamedTuple):
         return {"longest_known": max(known, default=0), "shortest_test": min(tested, default=0)}
 
 
+def check_numbers(numbers: Mapping[str, int]) -> None:
+    """Refuse a number below 0, by its name."""
+    for name, number in numbers.items():
+        if number < 0:
+            raise OptionError(f"{name} is {number}; it must be 0 or more")
+
+
 def wanted_numbers(args: argparse.Namespace) -> dict[str, int]:
     """The number of programs of each split, as the options say."""
     numbers = {split: getattr(args, split) for split in SPLITS}
@@ -79,9 +86,7 @@ def split_pairs(
         longest: test gets the pairs with the longest sources, and every source of train and valid
             is shorter; others as long as the shortest of test are left out.
     """
-    for name, number in (("valid", valid), ("test", test), ("seed", seed)):
-        if number < 0:
-            raise OptionError(f"{name} is {number}; it must be 0 or more")
+    check_numbers({"valid": valid, "test": test, "seed": seed})
     kept = list(dict.fromkeys(pairs)) if dedup else pairs
     if valid + test >= len(kept):
         kind = "different pairs" if dedup else "pairs"

@@ -12,6 +12,7 @@ from pathlib import Path
 from treesyntax.data.sets.folder import pair_files, read_aligned, write_data_set
 from treesyntax.data.sets.split import Pair, Split, shuffled, split_pairs
 from treesyntax.errors import OptionError
+from treesyntax.files import plain_name
 from treesyntax.made.digests import sha256_of_lines
 
 
@@ -45,7 +46,7 @@ def _notes(pairs: list[Pair], split: Split, args: argparse.Namespace) -> dict[st
 
 
 def _suffix(path: Path) -> str:
-    suffix = Path(path.name.removesuffix(".gz")).suffix
+    suffix = Path(plain_name(path)).suffix
     if not suffix:
         raise OptionError(f"{path} has no suffix, and the new files need one")
     return suffix

@@ -10,8 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from treesyntax.data.sets.base import DataSet, Part, Texts
-from treesyntax.data.sets.drawing import Example, extend_train, make_parts, word, words_of
+from treesyntax.data.sets.drawing import Example, drawn_set, word, words_of
 from treesyntax.trees.formats.notation import Node
 
 Words = list[str]
@@ -38,7 +37,6 @@ NEW_PAIRS = {
 }
 """Outer and inner function, as in the paper's systematicity test."""
 KNOWN, LONGEST, MOST_WORDS, TRIES = 4, 7, 40, 200
-NUMBERS = {"train": 20_000, "valid": 1_000, "test": 1_000, "gen": 2_000}
 
 
 def apply(name: str, arguments: Sequence[Words]) -> Words:
@@ -84,17 +82,8 @@ def _new(rng: random.Random) -> Example | None:
     return None
 
 
-def _make(_: Texts, seed: int) -> dict[str, Part]:
-    return make_parts(seed, _known, _new, NUMBERS)
-
-
-def _extend(splits: dict[str, Part], number: int, seed: int) -> None:
-    extend_train(splits, number, seed, _known)
-
-
-STRING_EDITS = DataSet(
-    "string_edits", "nested string functions to their result", "ours",
+STRING_EDITS = drawn_set(
+    "string_edits", "nested string functions to their result",
     "after Hupkes et al. 2020, Compositionality Decomposed (PCFG SET)",
-    _make, (), "train: up to 4 functions; gen: 5 to 7, or pairs of functions that train lacks",
-    extend=_extend,
+    "train: up to 4 functions; gen: 5 to 7, or pairs of functions that train lacks", _known, _new,
 )  # fmt: skip

@@ -14,12 +14,10 @@ The last word of the source says what is asked for: ``decl`` and ``past`` for th
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from functools import partial
 
 from treesyntax.agreement import ALONE, WITH_OBJECT
-from treesyntax.data.sets.base import DataSet, Part, Texts
-from treesyntax.data.sets.drawing import Example, extend_train, make_parts, word, words_of
+from treesyntax.data.sets.drawing import Example, drawn_set, word, words_of
 from treesyntax.trees.formats.notation import Node
 
 NOUNS = ("otter", "falcon", "badger", "lizard", "pony", "goose", "camel", "beaver", "wolf", "crane")
@@ -27,7 +25,6 @@ _PLURALS = {"pony": "ponies", "goose": "geese", "wolf": "wolves"}
 DETERMINERS = ("the", "my", "your", "some", "her")
 PLACES = ("near", "behind", "above", "around")
 AUXILIARIES = {False: ("does", "doesn't"), True: ("do", "don't")}
-NUMBERS = {"train": 20_000, "valid": 1_000, "test": 1_000, "gen": 2_000}
 
 
 def noun_form(noun: str, plural: bool) -> str:
@@ -149,25 +146,13 @@ def _tense(rng: random.Random, new: bool) -> Example | None:
     )
 
 
-def _make(draw: Callable[..., Example | None], _: Texts, seed: int) -> dict[str, Part]:
-    known, new = partial(draw, new=False), partial(draw, new=True)
-    return make_parts(seed, known, new, NUMBERS)
-
-
-def _extend(
-    draw: Callable[..., Example | None], splits: dict[str, Part], number: int, seed: int
-) -> None:
-    extend_train(splits, number, seed, partial(draw, new=False))
-
-
 PAPER = "after McCoy, Frank & Linzen 2020, Does Syntax Need to Grow on Trees?"
-QUESTIONS = DataSet(
-    "question_formation", "statements to questions: which auxiliary moves?", "ours", PAPER,
-    partial(_make, _question), (), "train fits a rule over trees and one over word order; gen tells them apart",
-    extend=partial(_extend, _question),
+TWO_RULES = "train fits a rule over trees and one over word order; gen tells them apart"
+QUESTIONS = drawn_set(
+    "question_formation", "statements to questions: which auxiliary moves?", PAPER, TWO_RULES,
+    partial(_question, new=False), partial(_question, new=True),
 )  # fmt: skip
-TENSE = DataSet(
-    "tense_reinflection", "past to present: what does the verb agree with?", "ours", PAPER,
-    partial(_make, _tense), (), "train fits a rule over trees and one over word order; gen tells them apart",
-    extend=partial(_extend, _tense),
+TENSE = drawn_set(
+    "tense_reinflection", "past to present: what does the verb agree with?", PAPER, TWO_RULES,
+    partial(_tense, new=False), partial(_tense, new=True),
 )  # fmt: skip

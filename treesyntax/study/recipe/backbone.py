@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION, usual_linearization
-from treesyntax.study.recipe.checks import Flags
-from treesyntax.trees.linearizations import get_linearization
+from treesyntax.study.recipe.checks import Flags, whole_number
+from treesyntax.trees.linearizations import TreeText, get_linearization, tree_text
 
 CATALOGUE = Path(__file__).parents[2] / "methods" / "catalogue.json"
 """What the shipped methods are, in a file, since reading them from their classes loads torch."""
@@ -127,6 +127,14 @@ def grows_trees(binarize: Mapping[str, Any]) -> bool:
     if str(binarize.get("target-format", TEXT)) == TEXT or "target-view" not in binarize:
         return False
     return get_linearization(str(binarize["target-view"])).tree is not None
+
+
+def target_text(binarize: Mapping[str, Any]) -> TreeText | None:
+    """How the targets of a row become text again, None where their tokens are text."""
+    return tree_text(
+        str(binarize.get("target-format") or TEXT), binarize.get("target-view"),
+        str(binarize.get("target-control")), whole_number(binarize.get("control-seed")),
+    )  # fmt: skip
 
 
 @cache

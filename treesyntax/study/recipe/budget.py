@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from treesyntax.study.recipe.axes import METHODS
-from treesyntax.study.recipe.checks import Check, Flags
+from treesyntax.study.recipe.checks import Check, Flags, whole_number
 from treesyntax.study.recipe.search import SEARCH
 
 REST, FIXED = BUDGETS = "rest", "fixed"
@@ -27,7 +27,7 @@ def restless(budget: str, trainings: Iterable[Flags]) -> str:
         budget: of the recipe.
         trainings: the flags of training of each row.
     """
-    if budget == FIXED or all(int(flags.get("patience") or 0) > 0 for flags in trainings):
+    if budget == FIXED or all(whole_number(flags.get("patience")) > 0 for flags in trainings):
         return ""
     return (
         "trainings end at a cap, so no comparison will have a mark: set train.patience (validations without a better "

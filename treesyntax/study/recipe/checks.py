@@ -231,6 +231,14 @@ class Check:
         return {option_name(str(key)).replace("_", "-"): why for key, why in value.items()}
 
 
+def whole_number(value: Any) -> int:
+    """The value of a flag as a whole number, 0 where it is none: the flag's program says what is wrong with it."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0
+
+
 def flag_name(flag: str) -> str:
     """The name that a study keeps a flag under, see `RENAMED`."""
     return RENAMED.get(flag.replace("_", "-"), flag)

@@ -16,7 +16,8 @@ from treesyntax.files import atomic_file, read_object, sha256_of_value, write_js
 from treesyntax.made.digests import IDENTITY_FILE as IDENTITY_FILE
 from treesyntax.made.records import read_record_of
 from treesyntax.study.recipe.reading import IMPORT, RESOLVED
-from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
+from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, Recipe
+from treesyntax.study.recipe.rows import data_files
 from treesyntax.study.recipe.trainer import outside_files
 
 
@@ -66,23 +67,19 @@ def check_data_files(recipe: Recipe) -> None:
             )
         if not file.is_file():
             raise OptionError(f"{recipe.path}: {IMPORT}: no such file: {file} ({name})")
-    for side in ("source", "target"):
-        for split in SPLITS:
-            for name in {getattr(getattr(method, side), split) for method in recipe.methods}:
-                if f"{{{DATA}}}" not in name and not Path(name).is_file():
-                    raise _missing(recipe, f"data.{side}.{split}", name)
-    for key, name in outside_files(recipe.content).items():
+    files = [file for files in zip(*map(data_files, recipe.methods), strict=True) for file in files]
+    files += outside_files(recipe.content).items()
+    files += [("categories", row.categories) for row in recipe.methods if row.categories]
+    for key, name in files:
         if f"{{{DATA}}}" not in name and not Path(name).is_file():
-            raise _missing(recipe, key, name)
-    for name in {method.categories for method in recipe.methods} - {""}:
-        if f"{{{DATA}}}" not in name and not Path(name).is_file():
-            raise _missing(recipe, "categories", name)
+            hint = where_it_is(recipe)
+            raise OptionError(f"{recipe.path}: {key}: no such file: {name}{hint}")
 
 
-def _missing(recipe: Recipe, key: str, name: str) -> OptionError:
-    hint = ", ".join(f"--set {variable}=…" for variable in recipe.content["vars"])
-    remedy = f"; say where it is with {hint}" if hint else ""
-    return OptionError(f"{recipe.path}: {key}: no such file: {name}{remedy}")
+def where_it_is(recipe: Recipe) -> str:
+    """The end of a message about a file that is missing."""
+    known = ", ".join(f"--set {name}=…" for name in recipe.content["vars"])
+    return f"; say where it is with {known}" if known else ""
 
 
 def find_changes(folder: Path, recipe: Recipe) -> list[str]:
@@ -130,6 +127,11 @@ def write_identity(folder: Path, recipe: Recipe, identity: Identity) -> None:
     with atomic_file(folder / RECIPE_FILE) as staged:
         staged.write_text(f"{RESOLVED} {recipe.path}\n{text}", "utf-8", "backslashreplace")
         write_json(folder / IDENTITY_FILE, asdict(identity))
+
+
+def began_with(folder: Path) -> dict[str, str]:
+    """The sha256 of each input of the study in a folder when it began; none where it has not begun."""
+    return read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
 
 
 def read_identity(folder: Path) -> Identity:

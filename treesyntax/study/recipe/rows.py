@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +71,13 @@ def row_of_run(name: str) -> tuple[str, str]:
     row, _, seed = name.rpartition("-")
     method, equals, labels = row.partition("=")  # labels of axes may have dots
     return f"{method.replace('.', '/')}{equals}{labels}", seed
+
+
+def data_files(method: Method) -> Iterator[tuple[str, str]]:
+    """The six data files of a row, each with its key in the recipe."""
+    for side in ("source", "target"):
+        for split in SPLITS:
+            yield f"data.{side}.{split}", getattr(getattr(method, side), split)
 
 
 def make_method(

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treesyntax.files import sha256_of_value
-from treesyntax.study.recipe.axes import LONGEST, METHODS, Axis, label_of
+from treesyntax.study.recipe.axes import LONGEST, Axis, label_of
 from treesyntax.study.recipe.checks import Check, Flags, flag_name
 from treesyntax.study.recipe.rows import Method
 
@@ -224,8 +224,3 @@ def _labelled(settings: Sequence[Settings], check: Check) -> dict[str, Settings]
             raise check.error(f"{SEARCH}.over", f"has {shown(trial)} twice")
         labelled[label] = trial
     return labelled
-
-
-def varied_option(method: str, flag: str) -> str:
-    """A flag of one method as an axis names it."""
-    return f"{METHODS}.{method}.train.{flag}"

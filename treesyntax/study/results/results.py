@@ -17,7 +17,7 @@ from annotated_types import Ge, Interval
 
 from treesyntax.endings import RESTED, Ending
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json, read_record, unreadable, write_text
+from treesyntax.files import parse_json, read_record, unreadable, write_lines
 from treesyntax.made.records import OPEN, Lines
 
 RESULTS_FILE, OLD_FILE = "runs.jsonl", "results.jsonl"
@@ -191,7 +191,7 @@ def _write(path: Path, results: Iterable[Result]) -> None:
     for facts, scores in runs.values():
         values = {**facts, SCORES: scores}
         lines.append(json.dumps({**values, CHECKSUM: _checksum(values)}, ensure_ascii=False))
-    write_text(path, "".join(f"{line}\n" for line in lines))
+    write_lines(path, lines)
     if path.name == RESULTS_FILE:
         path.with_name(OLD_FILE).unlink(missing_ok=True)
 

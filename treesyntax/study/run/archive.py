@@ -12,9 +12,10 @@ from pathlib import Path
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
 from treesyntax.study.recipe.reading import IMPORT
+from treesyntax.study.recipe.rows import data_files
 from treesyntax.study.run.code import PACKAGE, mixed_parts, unknown_parts
 from treesyntax.study.run.extension import Extensions
-from treesyntax.study.run.keys import checkpoints_kept, data_files
+from treesyntax.study.run.keys import checkpoints_kept
 from treesyntax.study.run.ledger import (
     DONE,
     REPLACED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from treesyntax.errors import unknown_name
-from treesyntax.files import read_lines
+from treesyntax.files import count_lines
 from treesyntax.metrics.counted import OF, counted_lines, read_categories
 from treesyntax.study.recipe.recipe import DATA, Recipe
 from treesyntax.study.run.steps import located
@@ -28,7 +28,7 @@ def check_categories(recipe: Recipe, folder: Path | None = None) -> None:
         path, test = (Path(name) if folder is None else located(name, folder) for name in names)
         if not names[0] or not path.is_file() or not test.is_file():
             continue
-        categories = read_categories(path, test, sum(1 for _ in read_lines(test)))
+        categories = read_categories(path, test, count_lines(test))
         for metric in recipe.score:
             category = metric.partition(OF)[2]
             if category and not any(counted_lines(f"{OF}{category}", None, categories) or ()):

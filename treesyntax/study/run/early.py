@@ -15,6 +15,7 @@ from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import Fault
 from treesyntax.jobs.imports import listed, with_files
 from treesyntax.metrics import metric_fault
+from treesyntax.study.recipe.backbone import target_text
 from treesyntax.study.recipe.checks import PLACEHOLDER, flag_name
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
 from treesyntax.study.recipe.search import SEARCH
@@ -27,7 +28,6 @@ from treesyntax.study.run.sound_commands import SoundCommands
 from treesyntax.study.run.steps import Command
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.formats.base import line_records
-from treesyntax.trees.linearizations import tree_text
 
 OURS = {"score": metric_fault, "binarize": option_fault}
 """What finds the fault of a command line of ours."""
@@ -91,7 +91,7 @@ def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | Non
     notation = str(flags.get("target-format") or TEXT)
     if notation == TEXT:
         return None
-    if tree_text(notation, flags.get("target-view")) is not None:
+    if target_text(flags) is not None:
         return _no_lines(notation)
     return Fault(
         "target-format",

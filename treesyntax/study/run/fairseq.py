@@ -13,6 +13,7 @@ from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import DATA_TREES
 from treesyntax.jobs.preloaded import LOADED
+from treesyntax.study.recipe.backbone import target_text
 from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.checks import TRAIN_DEFAULTS
 from treesyntax.study.recipe.recipe import SPLITS, Flags, Method, Recipe, Side, flag_words
@@ -33,7 +34,6 @@ from treesyntax.study.run.steps import (
     make_step,
     scoring_steps,
 )
-from treesyntax.trees.linearizations import tree_text
 
 LONGEST_NAME = 120
 """Letters in the name of a folder; most file systems allow 255 bytes."""
@@ -261,11 +261,7 @@ def _analyses(recipe: Recipe, run: Run, data: str, need: str, with_trees: Sequen
 def _reading(recipe: Recipe, method: Method) -> list[str]:
     """How hypotheses become text again: of a tree's linearization, or of subwords with bytes."""
     flags = recipe.flags(method, "binarize")
-    form = tree_text(
-        str(flags.get("target-format") or TEXT), flags.get("target-view"),
-        str(flags.get("target-control")), int(flags.get("control-seed") or 0),
-    )  # fmt: skip
-    if form is None:
+    if (form := target_text(flags)) is None:
         return ["--bytes"] if flags.get("subword-byte-fallback") else []
     words = ["--linearization", form.linearization, "--notation", form.format_name]
     seed = form.shuffle_seed

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
-from treesyntax.files import atomic_file, read_lines
+from treesyntax.files import count_lines, read_lines, write_lines
 from treesyntax.trees.copies import with_words
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.linearizations import LINEARIZATIONS, TreeText
@@ -71,12 +71,6 @@ def _decoded(run: str) -> str:
     return raw.decode(errors="replace").replace("\n", " ").replace("\r", " ")
 
 
-def write_hypotheses(path: str | Path, hypotheses: Sequence[str]) -> None:
-    """Write one hypothesis a line; an empty one is an empty line."""
-    with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as out:
-        out.writelines(f"{hypothesis}\n" for hypothesis in hypotheses)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Collect the hypotheses of one test set; a fault is one line and status 2."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -92,8 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--bytes", action="store_true", help="make characters of <0xE2>")
     args = parser.parse_args(argv)
     try:
-        size = sum(1 for _ in read_lines(args.reference))
-        hypotheses = read_hypotheses(args.generated, size)
+        hypotheses = read_hypotheses(args.generated, count_lines(args.reference))
         if args.unknown:
             words = [line.split() for line in read_lines(args.unknown)]
             pairs = zip(hypotheses, words, strict=True)
@@ -109,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             get_format(args.notation)  # or refuse, whatever the hypotheses are
             form = TreeText(args.linearization, args.notation, args.shuffle_seed)
             hypotheses = [form.text(line) for line in hypotheses]
-        write_hypotheses(args.out, hypotheses)
+        write_lines(args.out, hypotheses)
     except TreeSyntaxError as error:
         print(f"hypotheses: {error}", file=sys.stderr)
         return 2

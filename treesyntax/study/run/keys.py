@@ -21,7 +21,7 @@ from treesyntax.data.binarize.options import file_flags
 from treesyntax.files import sha256_of_value
 from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.fairness import NOT_IN_KEYS
-from treesyntax.study.recipe.recipe import SPLITS, Method
+from treesyntax.study.recipe.rows import Method, data_files
 from treesyntax.study.run.path_patterns import (
     DATA,
     INSIDE,
@@ -345,13 +345,6 @@ def flag_value(step: Step, flag: str) -> str | None:
     words = list(_values(step.command))
     indices = [index for index, word in enumerate(words) if word.replace("_", "-") == flag]
     return words[indices[-1] + 1] if indices else None
-
-
-def data_files(method: Method) -> Iterator[tuple[str, str]]:
-    """The six data files of a row, each with its key in the recipe."""
-    for side in ("source", "target"):
-        for split in SPLITS:
-            yield f"data.{side}.{split}", getattr(getattr(method, side), split)
 
 
 def _groups(step: Step) -> list[list[str]]:

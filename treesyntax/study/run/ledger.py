@@ -20,10 +20,11 @@ from treesyntax.made.digests import Digests, files_in, size_of
 from treesyntax.made.reuse import changed_file
 from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import Identity
+from treesyntax.study.recipe.rows import data_files
 from treesyntax.study.run.code import code_of, look_again, merged, trainer_versions
 from treesyntax.study.run.extension import note_of
 from treesyntax.study.run.folder import studies_near
-from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
+from treesyntax.study.run.keys import Keys, checkpoints_kept
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE, PREPARE, PREPARED, Run, Step
 

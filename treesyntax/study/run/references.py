@@ -12,10 +12,10 @@ from pathlib import Path
 
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.metrics import compares_spelling
-from treesyntax.study.recipe.recipe import DATA, Method, Recipe
+from treesyntax.study.recipe.backbone import target_text
+from treesyntax.study.recipe.recipe import DATA, Recipe
 from treesyntax.study.run.steps import located
 from treesyntax.trees.formats import FORMATS, Record, get_format
-from treesyntax.trees.linearizations import tree_text
 
 SHOWN = 60
 """Characters of a spelling in a message."""
@@ -33,7 +33,8 @@ def check_references(recipe: Recipe, folder: Path | None = None) -> None:
     """
     metrics = [metric for metric in recipe.score if compares_spelling(metric)]
     for method in recipe.methods if metrics else ():
-        name, text = _format_of(recipe, method), method.target.test
+        form, text = target_text(recipe.flags(method, "binarize")), method.target.test
+        name = "" if form is None else form.format_name
         if name not in FORMATS.known or (folder is None and f"{{{DATA}}}" in text):
             continue
         file = Path(text) if folder is None else located(text, folder)
@@ -46,13 +47,6 @@ def check_references(recipe: Recipe, folder: Path | None = None) -> None:
                 f"written {written[:SHOWN]!r}): score tree:{name}, or write the file again with read_trees and "
                 "write_trees of treesyntax"
             )
-
-
-def _format_of(recipe: Recipe, method: Method) -> str:
-    """The format in which a row's outputs are written as trees, "" for text."""
-    flags = recipe.flags(method, "binarize")
-    form = tree_text(str(flags.get("target-format") or ""), flags.get("target-view"))
-    return "" if form is None else form.format_name
 
 
 @cache

@@ -13,9 +13,10 @@ import yaml
 from treesyntax.endings import CAP, LAST
 from treesyntax.files import write_text
 from treesyntax.metrics.conclusions import MOST_LEARNING
+from treesyntax.study.recipe.axes import METHODS
 from treesyntax.study.recipe.budget import REST
-from treesyntax.study.recipe.reading import EXTENDS, IMPORT, laid_over
-from treesyntax.study.recipe.recipe import RECIPE_FILE, Method, Recipe, with_content
+from treesyntax.study.recipe.reading import EXTENDS, IMPORT
+from treesyntax.study.recipe.recipe import RECIPE_FILE, Method, Recipe
 from treesyntax.study.recipe.search import (
     CHOSEN_FILE,
     LOWER,
@@ -23,7 +24,6 @@ from treesyntax.study.recipe.search import (
     Search,
     Settings,
     shown,
-    varied_option,
 )
 from treesyntax.study.search.records import Record
 
@@ -128,7 +128,7 @@ def choose(recipe: Recipe, search: Search, winners: dict[str, Settings]) -> dict
         rows = {(row.base, label): row for row in recipe.methods for _, label in row.point}
         bases = dict.fromkeys(row.base for row in recipe.methods if row.name in winners)
         options = {
-            varied_option(base, flag): [
+            f"{METHODS}.{base}.train.{flag}": [
                 _value(recipe, rows.get((base, label)), flag, winners) for label in axis.labels
             ]
             for base in bases
@@ -145,11 +145,6 @@ def _value(recipe: Recipe, row: Method | None, flag: str, winners: dict[str, Set
     if row is None:
         return None
     return winners.get(row.name, recipe.flags(row, "train")).get(flag)
-
-
-def with_settings(recipe: Recipe, entries: dict[str, Any]) -> Recipe:
-    """The recipe of the runs, which goes on to say that there was a search."""
-    return with_content(recipe, laid_over(recipe.content, entries))
 
 
 def write_chosen(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,11 +48,6 @@ def read_records(folder: Path) -> list[Record]:
         InputError: for a line that is no trial.
     """
     return LINES.read(folder / TRIALS_FILE)
-
-
-def write_records(folder: Path, records: Iterable[Record]) -> None:
-    """Write all trials; the whole file or nothing."""
-    LINES.write(folder / TRIALS_FILE, records)
 
 
 def figures_of(log: TrainLog, metric: str) -> dict[str, list[float]]:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.study.recipe.budget import TRAIN_ON
-from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
+from treesyntax.study.recipe.identity import began_with
+from treesyntax.study.recipe.reading import laid_over
 from treesyntax.study.recipe.recipe import Method, Recipe, with_content
 from treesyntax.study.recipe.search import SEARCH, TRIALS_FILE, Search
 from treesyntax.study.results.endings import ending
@@ -31,10 +32,9 @@ from treesyntax.study.search.choice import (
     tried_by,
     winner_line,
     winner_of,
-    with_settings,
     write_chosen,
 )
-from treesyntax.study.search.records import Record, figures_of, read_records, write_records
+from treesyntax.study.search.records import LINES, Record, figures_of, read_records
 
 NEEDED = {"accuracy": {"report-accuracy": True}}
 """Flags without which training does not report a metric; they change no number."""
@@ -125,8 +125,7 @@ class Trials:
     @cached_property
     def ledger(self) -> Ledger:
         """What is noted of the trainings."""
-        began = read_identity(self.inner).digests if (self.inner / IDENTITY_FILE).exists() else {}
-        return Ledger(self.plan, self.inner, began)
+        return Ledger(self.plan, self.inner, began_with(self.inner))
 
     @property
     def left(self) -> Plan:
@@ -198,7 +197,7 @@ class Trials:
 
     def chosen(self) -> Recipe:
         """The recipe of the runs: rows that have a winner have its settings."""
-        return with_settings(self.recipe, self._entries())
+        return with_content(self.recipe, laid_over(self.recipe.content, self._entries()))
 
     def _entries(self) -> dict[str, Any]:
         best_of = {row: winner_of(self.search, tried) for row, tried in self.tried.items()}
@@ -224,4 +223,4 @@ class Trials:
                 now.append(replace(record, row=row, settings=settings, seed=run.seed, chosen=won))
         keys = {*self.keys.values()}
         former = [record for key, record in self.records.items() if key not in keys]
-        write_records(self.folder, [*former, *now])
+        LINES.write(self.folder / TRIALS_FILE, [*former, *now])

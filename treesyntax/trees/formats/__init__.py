@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from treesyntax.errors import TreeError, unknown_name
@@ -25,9 +25,11 @@ from treesyntax.trees.formats.base import (
     Format,
     Record,
     RecordError,
+    line_records,
     parse_record,
     register_format,
 )
+from treesyntax.trees.names import TEXT
 from treesyntax.trees.tree import Tree
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "parse_record",
     "parse_tree",
     "read_trees",
+    "reader_of",
     "register_format",
     "write_trees",
 ]
@@ -71,6 +74,11 @@ def get_format(name: str) -> Format:
     if name not in FORMATS:
         raise unknown_name("tree format", name, FORMATS)
     return FORMATS[name]
+
+
+def reader_of(format_name: str) -> Callable[[Path], Iterator[Record]]:
+    """What reads the records of a file: those of a format, or its lines for ``text``."""
+    return line_records if format_name == TEXT else get_format(format_name).records
 
 
 def parse_tree(text: str, format_name: str) -> Tree:

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from treesyntax.errors import InputError
-from treesyntax.files import read_lines
+from treesyntax.files import plain_name, read_lines
 from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import RecordError
@@ -50,7 +50,7 @@ _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 
 def offsets_path(path: Path) -> Path:
     """The file of offsets beside a file of brackets, which may have been packed since."""
-    return path.with_name(path.name.removesuffix(".gz") + OFFSETS)
+    return path.with_name(plain_name(path) + OFFSETS)
 
 
 def read_offsets(path: str | Path, format_name: str) -> Iterator[list[Span]]:
