@@ -83,6 +83,38 @@ class NotSaved(Right):
         return self.bias[layer] * self.factor
 
 
+class LosesWhatItKeptInTraining(Right):
+    """A number that training changes, and that the state dict lacks."""
+
+    factor = 1.0
+
+    def bias_table(self, layer):
+        self.factor *= 0.9 if self.training else 1.0
+        return self.bias[layer] * self.factor
+
+
+class SaysNothingOfLabels(OfLabels):
+    """Reads labels where there are some, and does not say that it needs them."""
+
+    needs_labels = False
+
+    def node_encoding(self, tree):
+        none = ts.TreeBatch(tree.parent, tree.branch, tree.token_node, tree.parent * 0)
+        return super().node_encoding(none if tree.label is None else tree)
+
+
+class LooksAtOtherTargets(LooksAtTheBatch):
+    """The same in a decoder alone."""
+
+    sides = ("decoder",)
+
+
+class UnlearntInADecoder(Unlearnt):
+    """The same in a decoder alone."""
+
+    sides = ("decoder",)
+
+
 class SeesTheFuture(Right):
     """Counts children that a decoder does not know yet, and does not say so."""
 
@@ -181,6 +213,10 @@ class OnTheCpu(Right):
         (NoTree, "the tree matters: another tree gives the same output"),
         (Unlearnt, "the gradient reaches every parameter: injections.wrong.bias gets no gradient"),
         (NotSaved, "saved equals loaded: the loaded one gives another output"),
+        (LosesWhatItKeptInTraining, "saved equals loaded: the loaded one gives another output"),
+        (SaysNothingOfLabels, "it reads labels, but does not say needs_labels = True"),
+        (LooksAtOtherTargets, "a target is the same alone: target 1 differs in a batch, in nary"),
+        (UnlearntInADecoder, "every parameter: injections.wrong.bias gets no gradient"),
         (
             SeesTheFuture,
             "a decoder sees no future: in nary_dfs, the first 4 steps differ when more follow",
