@@ -103,6 +103,12 @@ class KVCache:
     layers: list[LayerKVCache] = field(default_factory=list)
     copied: CopySource | None = None
 
+    @property
+    def length(self) -> int:
+        """How many positions it holds."""
+        prefix = self.layers[0].prefix if self.layers else None
+        return 0 if prefix is None else prefix.keys.shape[2]
+
     def reorder(self, order: Tensor) -> None:
         """Keep the rows ``order`` of the batch, as beam search picks them."""
         for layer in self.layers:
@@ -209,7 +215,15 @@ class Decoder(nn.Module):
 
         Returns:
             [B, T, d_model], or [B, 1, d_model] with a cache.
+
+        Raises:
+            OptionError: if the cache is not of all tokens but the last.
         """
+        if cache is not None and cache.length != tokens.shape[1] - 1:
+            raise OptionError(
+                f"the cache holds {cache.length} positions, and there are {tokens.shape[1]} tokens: a call adds one "
+                "token; give each sentence a new KVCache, and its first tokens one call after another"
+            )
         if partial is None and self.trees is not None:
             partial = self.trees.grow(tokens)
         tree = self._tree(tokens, partial)
