@@ -267,6 +267,10 @@ class Decoder(nn.Module):
             cache.copied = copied
         return self.copying(logits, features, copied)
 
+    def trees_of(self, tokens: Tensor) -> TreeBatch:
+        """What its methods see of target tokens [B, T]: the trees that these grow."""
+        return self._tree(tokens, None if self.trees is None else self.trees.grow(tokens))
+
     def _tree(self, tokens: Tensor, partial: PartialTrees | PartialBrackets | None) -> TreeBatch:
         if partial is None or not self.injections.needs_tree:
             return TreeBatch.without_trees(tokens)
