@@ -1,7 +1,8 @@
-"""A training refuses a user's method whose decoder would read off what a search has to guess."""
+"""A training refuses a decoder that would read off what a search has to guess."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import chain
 
 import pytest
@@ -9,12 +10,15 @@ import torch
 from torch import nn
 
 import treesyntax as ts
+from treesyntax.model.composition import Composition
 from treesyntax.model.foresight import refuse_foresight
-from treesyntax.testing.methods import TREES, make_decoder
+from treesyntax.nn.injection import methods_of
+from treesyntax.nn.masks import USER_RELATIONS
+from treesyntax.testing.methods import SITE, TREES, make_decoder
 from treesyntax.trees.linearizations import get_linearization
 
 
-class Depths(ts.Injection):
+class Branches(ts.Injection):
     """An encoding that is known when a token comes: of the branch of its node."""
 
     def __init__(self, site: ts.Site) -> None:
@@ -28,7 +32,7 @@ class Depths(ts.Injection):
         return self.number(tree).unsqueeze(2) * self.vector
 
 
-class Children(Depths):
+class Children(Branches):
     """How many children each node will have."""
 
     def number(self, tree):
@@ -36,7 +40,7 @@ class Children(Depths):
         return tree.at_tokens(is_child.sum(1), 0)
 
 
-class ShareOfTheLength(Depths):
+class ShareOfTheLength(Branches):
     """Where a token is in the whole target, which needs no tree."""
 
     needs_tree = False
@@ -45,19 +49,49 @@ class ShareOfTheLength(Depths):
         return torch.linspace(0, 1, tree.token_node.shape[1]).expand(tree.token_node.shape)
 
 
-@pytest.mark.parametrize("growth", ["nary_dfs", "lcrs_bfs", "bracketed_twice"])
-@pytest.mark.parametrize(
-    ("method", "refused"), [(Depths, False), (Children, True), (ShareOfTheLength, True)]
-)
-def test_what_changes_when_more_follows_is_refused(monkeypatch, growth, method, refused):
-    monkeypatch.setitem(ts.METHODS, "mine", method)
+SINGLES = [
+    name
+    for name in methods_of("decoder")
+    if not (built := Composition(name, SITE)).misplaced("decoder")
+    and built.leaks_future() is None
+    and not built.needs_slots
+]
+GROWTHS = ("nary_dfs", "lcrs_bfs", "bracketed_twice")
+
+
+def refuse_in(growth: str, spec: str) -> None:
     lines = [get_linearization(growth).tokens(tree) for tree in TREES]
     symbols = ["<s>", "<pad>", "</s>", "<unk>", *sorted({*chain(*lines)})]
     rows = [torch.tensor([2, *map(symbols.index, line)]) for line in lines]
     tokens = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=1)
-    decoder = make_decoder("mine+relation_mask", growth, symbols)
-    if not refused:
-        return refuse_foresight(decoder, tokens)
+    refuse_foresight(make_decoder(spec, growth, symbols), tokens)
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize(
+    ("method", "refused"), [(Branches, False), (Children, True), (ShareOfTheLength, True)]
+)
+def test_what_changes_when_more_follows_is_refused(monkeypatch, growth, method, refused):
+    monkeypatch.setitem(ts.METHODS, "mine", method)
     message = r'mine sees the future: .* first \d tokens .*check_method\("mine"\) passes'
-    with pytest.raises(ts.OptionError, match=message):
-        refuse_foresight(decoder, tokens)
+    with pytest.raises(ts.OptionError, match=message) if refused else nullcontext():
+        refuse_in(growth, "mine+relation_mask")
+
+
+def test_so_is_a_relation_that_its_user_took_for_causal(monkeypatch):
+    def alike(tree):
+        is_child = tree.parent.unsqueeze(2) == torch.arange(tree.parent.shape[1])
+        children = tree.at_tokens(is_child.sum(1), 0)
+        return children.unsqueeze(1) == children.unsqueeze(2)
+
+    monkeypatch.setitem(USER_RELATIONS, "alike", alike)
+    monkeypatch.setattr("treesyntax.nn.masks.CAUSAL_RELATIONS", {"alike"})
+    monkeypatch.setattr("treesyntax.methods.pairs.relation_mask.CAUSAL_RELATIONS", {"alike"})
+    with pytest.raises(ts.OptionError, match="relation_mask sees the future"):
+        refuse_in("nary_dfs", "relation_mask(relations='alike')")
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("spec", [*SINGLES, "tree_rotary+tree_rotation+stack_pe"])
+def test_none_of_ours_is(spec, growth):
+    refuse_in(growth, spec)

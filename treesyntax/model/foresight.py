@@ -1,4 +1,4 @@
-"""Whether a method of a user's own, in a decoder, sees tokens that come later.
+"""Whether a method in a decoder sees tokens that come later.
 
 Training has whole targets. A method that counts the children of a node, say, or the tokens of the target, then reads
 off what a search has to guess: the loss falls, the outputs are bad, and a study would find that trees harm.
@@ -22,7 +22,7 @@ PREFIXES = (2, 4, 8, 16, 32)
 
 @torch.no_grad()
 def refuse_foresight(decoder: Decoder, tokens: Tensor) -> None:
-    """Refuse methods that compute something else for tokens when more follow. Ours have tests of their own.
+    """Refuse methods that compute something else for tokens when more follow: a user's, or with a user's relations.
 
     Args:
         decoder: whose methods are looked at.
@@ -34,8 +34,6 @@ def refuse_foresight(decoder: Decoder, tokens: Tensor) -> None:
     tokens = tokens[:, : PREFIXES[-1] + 1].to(decoder.embed_tokens.weight.device)
     real = tokens.ne(decoder.padding_index).cpu()
     for name, method in decoder.injections.items():
-        if type(method).__module__.startswith("treesyntax.methods."):
-            continue
         alone = Composition("none", decoder.settings.site)
         alone[name] = moved(method)  # type: ignore[arg-type]
         whole = _computed(alone, decoder.trees_of(tokens).to("cpu"))
