@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from support.helpers import SPECIALS
@@ -101,3 +103,16 @@ def test_a_cache_of_other_tokens_is_refused():
             decoder(tokens[:, :count], source, used)
     decoder(tokens, source, cache)
     assert cache.length == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "refused"), [([2, 4, 5], False), ([4, 5, 5], True), ([PADDING, 2, 4], True)]
+)
+@pytest.mark.parametrize("growth", ["nary_dfs", BRACKETS])
+def test_a_target_that_does_not_begin_with_the_start_symbol_is_refused(growth, row, refused):
+    symbols = ["(a", "b", ")"] if growth == BRACKETS else ["a/2", "b/0"]
+    decoder = build("relation_mask", growth, [*SPECIALS, *symbols])
+    source = EncoderOutput(torch.ones(1, 2, 16), None)
+    message = "begins with padding or a node, .* symbol first.* padding on the right"
+    with pytest.raises(OptionError, match=message) if refused else nullcontext():
+        decoder(torch.tensor([row]), source)
