@@ -63,6 +63,18 @@ class NoTree(Right):
         return torch.eye(width, dtype=torch.uint8).unsqueeze(0)
 
 
+class SaysThatItNeedsNoTree(Right):
+    """Computes nothing where data or decoders have no trees, and is not refused there."""
+
+    needs_tree = False
+
+
+class SaysThatItIsForTraining(Right):
+    """The same once it is trained: then it is given no trees."""
+
+    training_only = True
+
+
 class Unlearnt(Right):
     """A table of which no gradient comes."""
 
@@ -211,6 +223,8 @@ class OnTheCpu(Right):
         (Undescribed, "it describes itself: wrong has no equation"),
         (LooksAtTheBatch, "a batch of one equals the mixed batch: sentence 1 differs"),
         (NoTree, "the tree matters: another tree gives the same output"),
+        (SaysThatItNeedsNoTree, "gives another output, but it says needs_tree = False"),
+        (SaysThatItIsForTraining, "gives another output, but it says training_only"),
         (Unlearnt, "the gradient reaches every parameter: injections.wrong.bias gets no gradient"),
         (NotSaved, "saved equals loaded: the loaded one gives another output"),
         (LosesWhatItKeptInTraining, "saved equals loaded: the loaded one gives another output"),
