@@ -14,7 +14,7 @@ from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import data_utils
 from fairseq.data.data_utils import collate_tokens
 from fairseq.dataclass.configs import GenerationConfig
-from torch import nn
+from torch import Tensor, nn
 
 from fairseq_plugins.dataset import TreePairDataset
 from treesyntax.data.limits import (
@@ -111,13 +111,19 @@ def _target_trees(pairs: Any, model: Any) -> Iterator[PathTree]:
     growing: GrowingTrees | GrowingBrackets = model.decoder.trees
     number = 0 if pairs.tgt is None else len(pairs)
     for start in range(0, number, CHUNK):
-        rows = [pairs.tgt[index] for index in range(start, min(start + CHUNK, number))]
-        # The end-of-sentence mark stands where the decoder has the start symbol.
-        tokens = collate_tokens(
-            rows, pairs.tgt_dict.pad(), pairs.tgt_dict.eos(), move_eos_to_beginning=True
-        )
+        tokens = decoder_input(pairs, range(start, min(start + CHUNK, number)))
         tree = growing.grow(tokens.to(growing.labels.device)).tree
         yield from zip(tree.parent.tolist(), tree.branch.tolist(), strict=True)
+
+
+def decoder_input(pairs: Any, numbers: Iterable[int]) -> Tensor:
+    """The targets of some pairs as a decoder reads them: the end mark stands where it has the start symbol."""
+    rows = [pairs.tgt[index] for index in numbers]
+    dictionary = pairs.tgt_dict
+    tokens: Tensor = collate_tokens(
+        rows, dictionary.pad(), dictionary.eos(), move_eos_to_beginning=True
+    )
+    return tokens
 
 
 def refuse_options(cfg: Any) -> None:

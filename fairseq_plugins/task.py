@@ -32,6 +32,7 @@ from fairseq_plugins.generator import ConstrainedGenerator
 from fairseq_plugins.limits import (
     check_folder,
     check_trees,
+    decoder_input,
     in_one_line,
     known_criterion,
     refuse_options,
@@ -60,6 +61,8 @@ from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.blindness import refuse_blind
 from treesyntax.model.bracket_growth import GROWING
+from treesyntax.model.decoder import Decoder
+from treesyntax.model.foresight import refuse_foresight
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.nn.injection import Injection
 from treesyntax.trees.names import GIVEN, SHUFFLED
@@ -68,6 +71,8 @@ logger = logging.getLogger(__name__)
 
 LINEARIZATIONS = (FROM_DATA, *GROWING)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
+FEW_TARGETS = 8
+"""In which is looked whether a method of the decoder sees what comes later."""
 DEFAULT_POSITIONS = 1024
 """Of fairseq's ``--max-source-positions`` and ``--max-target-positions``."""
 
@@ -117,6 +122,7 @@ class TreeTranslationTask(TreeLossTask):
         target_linearization: the linearization of the target's tokens, empty if it is not known.
         predicts_end: whether the model predicts EOS.
         methods: those in the encoders that it has built, by name.
+        decoder: the one that it has built for a training.
         records: what a checkpoint records of each side of the data.
     """
 
@@ -126,6 +132,7 @@ class TreeTranslationTask(TreeLossTask):
         """Raises OptionError for data or options that contradict each other, InputError for damaged data."""
         super().__init__(cfg, src_dict, tgt_dict)
         self.methods: dict[str, Injection] = {}
+        self.decoder: Decoder | None = None
         folders = utils.split_paths(cfg.data)
         self.target_linearization = find_target_linearization(
             folders, cfg.target_lang, str(cfg.target_view)
@@ -231,6 +238,7 @@ class TreeTranslationTask(TreeLossTask):
                 raise
             raise OptionError(f"--eval-bleu-detok {self.cfg.eval_bleu_detok}: {error}") from None
         self.methods.update(model.encoder.injections)
+        self.decoder = None if from_checkpoint else model.decoder
         return model
 
     def filter_indices_by_size(
@@ -403,7 +411,11 @@ class TreeTranslationTask(TreeLossTask):
             refuse_blind(self.methods, with_random(store))
         for side in tokens:
             check_tokens(side)
-        self.datasets[split] = TreePairDataset(self.datasets[split], store, self.predicts_end)
+        pairs = self.datasets[split]
+        if training and self.decoder is not None and len(pairs):
+            few = range(min(FEW_TARGETS, len(pairs)))
+            refuse_foresight(self.decoder, decoder_input(pairs, few))
+        self.datasets[split] = TreePairDataset(pairs, store, self.predicts_end)
 
     def _shard_exists(self, split: str) -> bool:
         source, target = self.cfg.source_lang, self.cfg.target_lang

@@ -18,13 +18,17 @@ pytest.importorskip("accelerate", reason="accelerate is no part of the base")
 
 from support import wait_until
 from support.forked_programs import Fork, fork
+from torch import nn
 
 from treesyntax.__main__ import main
+from treesyntax.errors import OptionError
 from treesyntax.finetune import training
 from treesyntax.finetune.job import FACTS_FILE, Job, read_job
-from treesyntax.finetune.models import collator_of, load_model
+from treesyntax.finetune.models import Losses, collator_of, load_model, split_spec
 from treesyntax.finetune.outputs import tags_of
 from treesyntax.made import lock
+from treesyntax.methods import METHODS
+from treesyntax.nn.injection import Injection, Site
 
 LOSS_ALONE = ["--set", "metric_for_best_model=loss", "--set", "max_grad_norm=0"]
 QUICK = [
@@ -420,6 +424,25 @@ def test_smoothed_labels_are_learnt_by_an_encoder_decoder(pretrained: Path, tmp_
     smooth = ["--set", "label_smoothing_factor=0.1", "--injection", "tree_distance"]
     arguments = words(pretrained, tmp_path / "out", "seq2seq", "--max-steps", "1", *smooth)
     assert main(arguments) == 0
+
+
+class Probe(Injection):
+    """A user's loss, of a projection that is learnt."""
+
+    def __init__(self, site: Site, learned: bool = True) -> None:
+        super().__init__(site)
+        self.of_depth = nn.Linear(site.d_model, 1).requires_grad_(learned)
+
+    def loss(self, layer, states, tree):
+        return self.of_depth(states.outputs).square().sum()
+
+
+def test_a_loss_whose_parameters_nothing_would_train_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(METHODS, "probe", Probe)
+    assert split_spec("probe+tree_distance") == ("tree_distance", "probe")
+    with pytest.raises(OptionError, match="the loss of probe has parameters, which finetune would"):
+        Losses("probe", Site(8, 2, 1))
+    assert Losses("probe(learned=False)", Site(8, 2, 1)).methods
 
 
 @pytest.mark.parametrize("injection", ["tree_distance", "tree_reg"])

@@ -63,6 +63,18 @@ class NoTree(Right):
         return torch.eye(width, dtype=torch.uint8).unsqueeze(0)
 
 
+class SaysThatItNeedsNoTree(Right):
+    """Computes nothing where data or decoders have no trees, and is not refused there."""
+
+    needs_tree = False
+
+
+class SaysThatItIsForTraining(Right):
+    """The same once it is trained: then it is given no trees."""
+
+    training_only = True
+
+
 class Unlearnt(Right):
     """A table of which no gradient comes."""
 
@@ -81,6 +93,38 @@ class NotSaved(Right):
 
     def bias_table(self, layer):
         return self.bias[layer] * self.factor
+
+
+class LosesWhatItKeptInTraining(Right):
+    """A number that training changes, and that the state dict lacks."""
+
+    factor = 1.0
+
+    def bias_table(self, layer):
+        self.factor *= 0.9 if self.training else 1.0
+        return self.bias[layer] * self.factor
+
+
+class SaysNothingOfLabels(OfLabels):
+    """Reads labels where there are some, and does not say that it needs them."""
+
+    needs_labels = False
+
+    def node_encoding(self, tree):
+        none = ts.TreeBatch(tree.parent, tree.branch, tree.token_node, tree.parent * 0)
+        return super().node_encoding(none if tree.label is None else tree)
+
+
+class LooksAtOtherTargets(LooksAtTheBatch):
+    """The same in a decoder alone."""
+
+    sides = ("decoder",)
+
+
+class UnlearntInADecoder(Unlearnt):
+    """The same in a decoder alone."""
+
+    sides = ("decoder",)
 
 
 class SeesTheFuture(Right):
@@ -179,8 +223,14 @@ class OnTheCpu(Right):
         (Undescribed, "it describes itself: wrong has no equation"),
         (LooksAtTheBatch, "a batch of one equals the mixed batch: sentence 1 differs"),
         (NoTree, "the tree matters: another tree gives the same output"),
+        (SaysThatItNeedsNoTree, "gives another output, but it says needs_tree = False"),
+        (SaysThatItIsForTraining, "gives another output, but it says training_only"),
         (Unlearnt, "the gradient reaches every parameter: injections.wrong.bias gets no gradient"),
         (NotSaved, "saved equals loaded: the loaded one gives another output"),
+        (LosesWhatItKeptInTraining, "saved equals loaded: the loaded one gives another output"),
+        (SaysNothingOfLabels, "it reads labels, but does not say needs_labels = True"),
+        (LooksAtOtherTargets, "a target is the same alone: target 1 differs in a batch, in nary"),
+        (UnlearntInADecoder, "every parameter: injections.wrong.bias gets no gradient"),
         (
             SeesTheFuture,
             "a decoder sees no future: in nary_dfs, the first 4 steps differ when more follow",

@@ -1,11 +1,15 @@
+from contextlib import nullcontext
+
 import pytest
+import torch
 
 from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition, compose, options_of, parse_spec
 from treesyntax.model.presets import PRESETS
-from treesyntax.nn.injection import Site
+from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.tree_batch import TreeBatch
 
 SITE = Site(d_model=8, heads=2, layers=2)
 
@@ -113,3 +117,34 @@ def test_the_listing_names_methods_presets_arguments_and_costs(capsys):
         assert preset.spec in printed
     relation_mask = printed.split("\nrelation_mask\n")[1].split("\n\n")[0]
     assert "432 at width 512, 8 heads, 6 layers" in relation_mask
+
+
+@pytest.mark.parametrize("name", ["none", "lambda", "Mine", "my-method"])
+def test_a_name_that_a_list_of_methods_cannot_hold_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name!r} is no "):
+        register(name)(Injection)
+
+
+def test_a_method_of_the_name_of_a_preset_is_refused_where_one_of_them_is_meant(monkeypatch):
+    monkeypatch.setitem(METHODS, "stack_pe_paper", METHODS["relation_mask"])
+    with pytest.raises(OptionError, match="a method and a preset are both named stack_pe_paper; g"):
+        Composition("stack_pe_paper", Site(64, 4, 2))
+
+
+@pytest.mark.parametrize(("dtype", "refused"), [(torch.uint8, True), (torch.int16, False)])
+def test_ids_of_a_byte_for_a_larger_table_are_refused(monkeypatch, dtype, refused):
+    class Distances(Injection):
+        needs_tree = False
+
+        def relation_ids(self, tree):
+            return torch.arange(300).to(dtype).expand(1, 300, 300)
+
+        def bias_table(self, layer):
+            return torch.zeros(4, 300)
+
+    monkeypatch.setitem(METHODS, "distances", Distances)
+    methods = Composition("distances", Site(16, 4, 1))
+    terms_of = methods.relate(TreeBatch.without_trees(torch.zeros(1, 300, dtype=torch.long)))
+    message = r"Distances has tables of 300 rows, and relation ids of 8 bits.*to\(torch.int16\)"
+    with pytest.raises(OptionError, match=message) if refused else nullcontext():
+        assert len(terms_of(0)) == 1

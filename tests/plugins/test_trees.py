@@ -19,7 +19,9 @@ from plugins.test_plugin import PLUGINS, train
 from support import binarize
 
 from treesyntax.errors import InputError, OptionError, TreeError
+from treesyntax.methods import METHODS
 from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.nn.injection import Injection
 from treesyntax.trees.linearizations import from_linearization
 
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
@@ -193,6 +195,24 @@ def test_the_linearization_comes_from_the_record_or_the_flag(data, tmp_path):
 def test_data_that_does_not_fit_is_refused(data, folder, on_task, spec, message):
     with pytest.raises(OptionError, match=message):
         model_of(task_of(data / folder, **on_task), decoder_injection=spec)
+
+
+class CountsChildren(Injection):
+    """A user's, who did not think of decoders."""
+
+    def node_encoding(self, tree):
+        is_child = tree.parent.unsqueeze(2) == torch.arange(tree.parent.shape[1])
+        return tree.at_tokens(is_child.sum(1), 0).unsqueeze(2).expand(-1, -1, self.site.d_model)
+
+
+def test_a_decoder_that_would_see_the_future_is_not_trained(data, monkeypatch):
+    monkeypatch.setitem(METHODS, "counts_children", CountsChildren)
+    task = task_of(data / "nary_dfs")
+    sizes = {"decoder_injection": "counts_children", "decoder_layers": 1, "encoder_layers": 1}
+    task.build_model(OmegaConf.structured(TreeTransformerConfig(_name="tree_transformer", **sizes)))
+    task.load_dataset("valid")
+    with pytest.raises(OptionError, match="counts_children sees the future"):
+        task.load_dataset("train")
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])

@@ -53,12 +53,19 @@ class Losses(nn.Module):
         site: the sizes of the model's layers.
 
     Raises:
-        OptionError: for methods about attention, which the attention with trees does not keep.
+        OptionError: for methods about attention, which the attention with trees does not keep, and for those with
+            parameters: only the model's are trained.
     """
 
     def __init__(self, spec: str, site: Site) -> None:
         super().__init__()
         self.methods = Composition(spec, site)
+        for name, method in self.methods.items():
+            if any(parameter.requires_grad for parameter in method.parameters()):
+                raise OptionError(
+                    f"the loss of {name} has parameters, which finetune would leave as they start; train it with "
+                    "fairseq, or compute it of the states alone"
+                )
         self.site = site
 
     def forward(self, states: tuple[Tensor, ...], tree: TreeBatch) -> Tensor:
@@ -219,7 +226,7 @@ def split_spec(spec: str) -> tuple[str, str]:
         if not METHODS[name].needs_tree and not hooks_of(METHODS[name]):
             continue  # the plain model
         arguments = ", ".join(f"{key}={value!r}" for key, value in options.items())
-        is_loss = hooks_of(METHODS[name]) == [LOSS, "leaks_future"] or METHODS[name].training_only
+        is_loss = {*hooks_of(METHODS[name])} - {"leaks_future"} == {LOSS}
         texts[is_loss].append(f"{name}({arguments})" if arguments else name)
     return "+".join(texts[0]), "+".join(texts[1])
 

@@ -37,7 +37,7 @@ def refuse_blind(
         OptionError: for a method that computes the same from both, in all pairs.
     """
     blind = {
-        name: _moved(method)
+        name: moved(method)
         for name, method in methods.items()
         if method.needs_tree and not method.training_only
     }
@@ -55,7 +55,7 @@ def refuse_blind(
         )
 
 
-def _moved(method: Injection) -> Injection:
+def moved(method: Injection) -> Injection:
     """A copy on the CPU away from its start, where a method may do nothing."""
     moved = copy.deepcopy(method).eval().cpu().float()
     generator = torch.Generator().manual_seed(1)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
@@ -63,6 +64,10 @@ def _expanded(name: str, options: dict[str, Any]) -> list[tuple[str, dict[str, A
     """A preset as its methods, anything else as it is."""
     if name not in PRESETS:
         return [(name, options)]
+    if name in METHODS:
+        raise OptionError(
+            f"a method and a preset are both named {name}; give the method another name"
+        )
     methods = list(parse_spec(PRESETS[name].spec).items())
     if options and len(methods) > 1:
         raise OptionError(
@@ -195,6 +200,8 @@ class Composition(nn.ModuleDict):
             if side not in method.sides:  # type: ignore[operator]
                 right = " or ".join(method.sides)  # type: ignore[arg-type]
                 return f"{name} is for a {right} alone"
+            if side == "decoder" and type(method).loss is not Injection.loss:  # type: ignore[attr-defined]
+                return f"{name} adds to the loss of an encoder, and a decoder would leave that out"
         return None
 
     def leaks_future(self) -> str | None:
@@ -285,4 +292,14 @@ def _terms(related: list[Related], layer: int) -> list[PairTerm]:
         mapped = None if value_map is None else partial(value_map, layer)
         if any(addend is not None for addend in (scale, mapped, *tables)):
             terms.append(PairTerm(term.ids, *tables, scale, term.features, mapped))
+            _check_range(type(method).__name__, terms[-1])
     return terms
+
+
+def _check_range(name: str, term: PairTerm) -> None:
+    """Refuse ids of a byte for larger tables: those above 255 would have begun at 0 again."""
+    if term.stored_ids is not None and term.stored_ids.dtype == torch.uint8 and term.size > 256:
+        raise OptionError(
+            f"{name} has tables of {term.size} rows, and relation ids of 8 bits, which end at 255; make the ids "
+            "with .to(torch.int16)"
+        )

@@ -27,6 +27,7 @@ from treesyntax.model.layers import (
 )
 from treesyntax.nn.attention import Attention, KeyValues
 from treesyntax.nn.copying import Copying, CopySource
+from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.growth import GrowingTrees, PartialTrees
 from treesyntax.nn.injection import Injection, Site
@@ -102,6 +103,12 @@ class KVCache:
 
     layers: list[LayerKVCache] = field(default_factory=list)
     copied: CopySource | None = None
+
+    @property
+    def length(self) -> int:
+        """How many positions it holds."""
+        prefix = self.layers[0].prefix if self.layers else None
+        return 0 if prefix is None else prefix.keys.shape[2]
 
     def reorder(self, order: Tensor) -> None:
         """Keep the rows ``order`` of the batch, as beam search picks them."""
@@ -209,9 +216,19 @@ class Decoder(nn.Module):
 
         Returns:
             [B, T, d_model], or [B, 1, d_model] with a cache.
+
+        Raises:
+            OptionError: if the cache is not of all tokens but the last, or trees shall grow of tokens that do not
+                begin with a start symbol.
         """
-        if partial is None and self.trees is not None:
-            partial = self.trees.grow(tokens)
+        if cache is not None and cache.length != tokens.shape[1] - 1:
+            raise OptionError(
+                f"the cache holds {cache.length} positions, and there are {tokens.shape[1]} tokens: a call adds one "
+                "token; give each sentence a new KVCache, and its first tokens one call after another"
+            )
+        if self.trees is not None:
+            self._check_start(tokens, self.trees.labels)
+            partial = partial or self.trees.grow(tokens)
         tree = self._tree(tokens, partial)
         mask = tokens.ne(self.padding_index)[:, None, None]
         columns = slice(None)
@@ -252,6 +269,19 @@ class Decoder(nn.Module):
         if cache is not None:
             cache.copied = copied
         return self.copying(logits, features, copied)
+
+    def _check_start(self, tokens: Tensor, labels: Tensor) -> None:
+        """Refuse targets that are padded on the left or not shifted: no tree, or one without its root, would grow."""
+        first = tokens[:, :1]
+        if can_be_read(first) and ((labels[first] > 0) | (first == self.padding_index)).any():
+            raise OptionError(
+                "a target begins with padding or a node, so that its tree does not grow; give a decoder the start "
+                "symbol first, then the tokens but the last, and padding on the right"
+            )
+
+    def trees_of(self, tokens: Tensor) -> TreeBatch:
+        """What its methods see of target tokens [B, T]: the trees that these grow."""
+        return self._tree(tokens, None if self.trees is None else self.trees.grow(tokens))
 
     def _tree(self, tokens: Tensor, partial: PartialTrees | PartialBrackets | None) -> TreeBatch:
         if partial is None or not self.injections.needs_tree:

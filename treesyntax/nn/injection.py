@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import TypeVar
 
 from torch import Tensor, nn
@@ -199,9 +200,15 @@ Method = TypeVar("Method", bound=type[Injection])
 
 
 def register(name: str) -> Callable[[Method], Method]:
-    """Make a method known under a name; a class decorator."""
+    """Make a method known under a name; a class decorator.
+
+    Raises:
+        ValueError: for a name that a list of methods cannot hold, or that another method has.
+    """
 
     def add(method: Method) -> Method:
+        if name == "none" or iskeyword(name):
+            raise ValueError(f"{name!r} is no method in a list of methods; choose another name")
         METHODS.add(name, method, method)
         return method
 

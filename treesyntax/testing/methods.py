@@ -173,18 +173,19 @@ def a_tree_is_the_same_beside_another(spec: str) -> None:
 
 
 def the_tree_matters(spec: str) -> None:
-    """The same tokens under another tree give another output, unless no method needs a tree.
+    """The same tokens under another tree give another output, unless no method needs a tree: then the same.
 
-    Or another loss, where they need it in training alone.
+    Where they need it in training alone it is the loss that differs, and the output is the same.
     """
     needing = [METHODS[name] for name in parse_spec(spec) if METHODS[name].needs_tree]
-    if not needing:
-        return
-    trained = all(method.training_only for method in needing)
-    encoder = make_encoder(spec, dropout=0.0).train(trained)
-    outputs = [encoder(*make_sentences([tree])) for tree in (TREES[0], OTHER)]
-    first, second = (output.loss if trained else output.memory for output in outputs)
-    _expect((first - second).abs().max() > 1e-3, "another tree gives the same output")
+    trained = bool(needing) and all(method.training_only for method in needing)
+    encoder = make_encoder(spec, dropout=0.0)
+    differs = _differs_by_tree(encoder, "memory")
+    if trained or not needing:
+        said = "training_only" if trained else "needs_tree = False"
+        _expect(not differs, f"another tree gives another output, but it says {said}")
+        differs = not trained or _differs_by_tree(encoder.train(), "loss")
+    _expect(differs, "another tree gives the same output")
 
 
 def without_trees_it_is_refused(spec: str) -> None:
@@ -215,36 +216,52 @@ def some_rows_are_computed_alone(spec: str) -> None:
 
 def the_gradient_reaches_every_parameter(spec: str) -> None:
     """A parameter without gradient is never learnt, and stops distributed training."""
-    encoder = make_encoder(spec).train()
-    output = encoder(*make_sentences(TREES))
-    weights = torch.randn(output.memory.shape, generator=_generator())
-    total = (output.memory * weights).sum()
-    (total if output.loss is None else total + output.loss).backward()
-    _expect_gradients(encoder)
+    for model, run in _models(spec):
+        output = run(model.train())
+        weights = torch.randn(output.memory.shape, generator=_generator())
+        total = (output.memory * weights).sum()
+        (total if output.loss is None else total + output.loss).backward()
+        _expect_gradients(model)
 
 
 def saved_equals_loaded(spec: str) -> None:
-    """A state dict holds all that a method has learnt."""
-    encoder = make_encoder(spec)
-    stream = io.BytesIO()
-    torch.save(encoder.state_dict(), stream)
-    stream.seek(0)
-    fresh = Encoder(encoder.settings, nn.Embedding(VOCABULARY, SITE.d_model, PADDING)).eval()
-    fresh.load_state_dict(torch.load(stream, weights_only=True), strict=True)
-    for mine, theirs in zip(outputs_of(fresh, TREES), outputs_of(encoder, TREES), strict=True):
-        _expect(torch.equal(mine, theirs), "the loaded one gives another output")
+    """A state dict holds all that a method has learnt, and what it keeps of training besides."""
+    for model, run in _models(spec):
+        run(model.train())
+        stream = io.BytesIO()
+        torch.save(model.state_dict(), stream)
+        stream.seek(0)
+        embedding = nn.Embedding(len(model.embed_tokens.weight), SITE.d_model, PADDING)
+        more = {"trees": model.trees} if isinstance(model, Decoder) else {}
+        fresh = type(model)(model.settings, embedding, **more)
+        fresh.load_state_dict(torch.load(stream, weights_only=True), strict=True)
+        same = torch.equal(run(fresh.eval()).memory, run(model.eval()).memory)
+        _expect(same, "the loaded one gives another output")
 
 
 def half_precision_agrees_to_tolerance(spec: str) -> None:
     """In bfloat16 and float16; and double precision stays double."""
-    encoder = make_encoder(spec)
-    full = outputs_of(encoder, TREES)
-    for dtype in (torch.bfloat16, torch.float16, torch.float64):
-        rounded = outputs_of(copy.deepcopy(encoder).to(dtype), TREES)
-        for exact, inexact in zip(full, rounded, strict=True):
+    for model, run in _models(spec):
+        exact = run(model).memory
+        for dtype in (torch.bfloat16, torch.float16, torch.float64):
+            inexact = run(copy.deepcopy(model).to(dtype)).memory
             _expect(inexact.dtype == dtype, f"in {dtype} it gives {inexact.dtype}")
             tolerance = 1e-4 if dtype == torch.float64 else 0.15
             _expect_close(exact, inexact.to(exact.dtype), tolerance, f"it differs in {dtype}")
+
+
+def labels_are_read_where_that_is_said(spec: str) -> None:
+    """Most data has no labels: without them a method that does not say ``needs_labels`` computes the same."""
+    if any(METHODS[name].needs_labels for name in parse_spec(spec)):
+        return
+    for encoder in _comparable_encoders(spec):
+        tokens, batch = make_sentences(TREES)
+        bare = TreeBatch(batch.parent, batch.branch, batch.token_node)
+        with_labels, without = (encoder(tokens, trees) for trees in (batch, bare))
+        same = torch.equal(with_labels.memory, without.memory)
+        if with_labels.loss is not None:
+            same = same and torch.equal(with_labels.loss, without.loss)
+        _expect(same, "it reads labels, but does not say needs_labels = True")
 
 
 def an_empty_sentence_is_finite(spec: str) -> None:
@@ -278,6 +295,20 @@ def padding_gets_no_weight(spec: str) -> None:
             nn.init.constant_(parameter, 20.0)
         together, alone = (outputs_of(encoder.half(), trees) for trees in (TREES, TREES[:1]))
         _expect_close(together[0], alone[0], 2e-2, "padding changes the output")
+
+
+def a_target_is_the_same_alone(spec: str) -> None:
+    """What a decoder computes for a target does not depend on others, such as those of a beam."""
+    for growth, decoder, tokens in _decoders(spec, TREES):
+        source = _source(len(tokens))
+        with torch.no_grad():
+            together = decoder.decode(tokens, source)
+            for row, target in enumerate(tokens):
+                size = int((target != PADDING).sum())
+                beside = EncoderOutput(source.memory[row : row + 1], None)
+                alone = decoder.decode(target[None, :size], beside)[0]
+                fault = f"target {row + 1} differs in a batch, in {growth}"
+                _expect_close(together[row, :size], alone, 1e-5, fault)
 
 
 def a_decoder_sees_no_future(spec: str) -> None:
@@ -335,9 +366,11 @@ PROMISES: tuple[Promise, ...] = (
     the_gradient_reaches_every_parameter,
     saved_equals_loaded,
     half_precision_agrees_to_tolerance,
+    labels_are_read_where_that_is_said,
     an_empty_sentence_is_finite,
     recomputed_activations_give_the_same_gradients,
     padding_gets_no_weight,
+    a_target_is_the_same_alone,
     a_decoder_sees_no_future,
     it_is_ready_for_a_gpu,
 )
@@ -349,10 +382,42 @@ def promises_of(spec: str) -> tuple[Promise, ...]:
     anywhere = (
         it_describes_itself,
         some_rows_are_computed_alone,
+        the_gradient_reaches_every_parameter,
+        saved_equals_loaded,
+        half_precision_agrees_to_tolerance,
+        a_target_is_the_same_alone,
         a_decoder_sees_no_future,
         it_is_ready_for_a_gpu,
     )
     return anywhere if Composition(spec, SITE).misplaced("encoder") else PROMISES
+
+
+def _differs_by_tree(encoder: Encoder, what: str) -> bool:
+    outputs = [encoder(*make_sentences([tree])) for tree in (TREES[0], OTHER)]
+    first, second = (getattr(output, what) for output in outputs)
+    return bool((first - second).abs().max() > 1e-3)
+
+
+def _models(spec: str) -> Iterator[tuple[Any, Callable[[Any], EncoderOutput]]]:
+    """A model with the methods and what it computes, padding zero: an encoder if they may be in one, else decoders."""
+    if not Composition(spec, SITE).misplaced("encoder"):
+        yield make_encoder(spec), _encoded
+    else:
+        for _, decoder, tokens in _decoders(spec, TREES):
+            yield decoder, partial(_decoded, tokens=tokens)
+
+
+def _encoded(encoder: Encoder) -> EncoderOutput:
+    tokens, batch = make_sentences(TREES)
+    output = encoder(tokens, batch)
+    output.memory = output.memory * (tokens != PADDING).unsqueeze(2)
+    return output
+
+
+def _decoded(decoder: Decoder, tokens: Tensor) -> EncoderOutput:
+    memory = _source(len(tokens)).memory.to(decoder.embed_tokens.weight.dtype)
+    logits = decoder(tokens, EncoderOutput(memory, None))
+    return EncoderOutput(logits * (tokens != PADDING).unsqueeze(2), None)
 
 
 def _comparable_encoders(spec: str) -> Iterator[Encoder]:
