@@ -338,3 +338,13 @@ def test_a_variable_that_changes_nothing_is_refused(tmp_path: Path):
             read_recipe(other)
     read_recipe(write(tmp_path / "other.yaml", extends="out/recipe.yaml", vars={"size": 8}))
     read_recipe(write(tmp_path / "other.yaml", extends="recipe.yaml", axes=axes))
+
+
+def test_files_of_a_recipe_below_are_the_same_through_a_link(tmp_path: Path):
+    """A path through the link of another folder led above where the link leads to."""
+    (tmp_path / "below").mkdir()
+    below = write_recipe(tmp_path / "below", **{"import": ["own.py"]})
+    above = write(tmp_path / "deep/er/recipes/above.yaml", extends=str(below))
+    (tmp_path / "link").symlink_to(above.parent)
+    (file,) = read_recipe(tmp_path / "link/above.yaml").own_files
+    assert file.resolve() == tmp_path / "below/own.py"

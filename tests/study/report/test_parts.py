@@ -355,6 +355,25 @@ def test_a_column_without_its_baseline_stays_blank(tmp_path: Path, capsys):
     assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 0
     with (tmp_path / "joined/map.csv").open(encoding="utf-8") as stream:
         assert {row["test_set"] for row in csv.DictReader(stream)} == {"task0"}
+    note = (
+        "Not compared with sequence-task=task1, which none of these files has: stack_pe-task=task1"
+    )
+    assert note in " ".join(capsys.readouterr().out.split())
+
+
+def test_columns_of_folders_of_one_name_are_refused(tmp_path: Path, capsys):
+    """As those of one study on two machines, each with data of its own."""
+    items = []
+    for machine in ("a", "b"):
+        (tmp_path / machine).mkdir()
+        out = make_study(tmp_path / machine, score=["exact"])
+        path = out / "runs.jsonl"
+        write_results(path, [replace(run, data_sha256=machine) for run in read_results(path)])
+        write_report(read_study(out))
+        items.append(str(out / "tables/items.jsonl"))
+    assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 2
+    error = capsys.readouterr().err
+    assert f"{items[1]}: has other data than {items[0]}, in a folder of the same name, out" in error
 
 
 def plain_rows(folder: Path, **values: object) -> list[str]:

@@ -176,9 +176,10 @@ def _laid_over(base: Mapping[str, Any], changes: Mapping[str, Any], path: Path) 
 
 
 def _moved(names: Any, folder: Path, other: Path) -> Any:
-    """Names of files relative to one folder, relative to another."""
+    """Names of files relative to one folder, relative to another; what lies above a link is above where it leads."""
+    before, after = map(os.path.realpath, (folder, other))
     return [
-        os.path.relpath(folder / name, other) if isinstance(name, str) else name
+        os.path.relpath(os.path.join(before, name), after) if isinstance(name, str) else name
         for name in (names if isinstance(names, list) else [names])
     ]
 

@@ -176,7 +176,14 @@ def _columns(studies: Sequence[Part]) -> Sequence[Part]:
         or any(test_sets == earlier for at, test_sets in enumerate(data) for earlier in data[:at])
     ):
         return studies
-    return [_column(study, _task(study)) for study in studies]
+    tasks = [_task(study) for study in studies]
+    for at, task in enumerate(tasks):
+        if task in tasks[:at]:
+            path, other = (next(iter(studies[of].paths.values())) for of in (at, tasks.index(task)))
+            cause = f"has other data than {other}, in a folder of the same name, {task}"
+            remedy = "rename one: the columns of the map are named after the folders"
+            raise InputError(path, None, cause, remedy)
+    return [_column(study, task) for study, task in zip(studies, tasks, strict=True)]
 
 
 def _task(study: Part) -> str:
@@ -451,6 +458,7 @@ def tables_again(
             *unknown_endings(study.results, comparisons, scores.fixed),
             *coinciding_notes(coinciding),
             *unequal_notes(study.results, _across_parts(study)),
+            *_without_baseline(stored.rows),
         ),
         (),
         tuple(comparison for comparison in comparisons if comparison.metric not in coinciding),
@@ -510,6 +518,16 @@ def _across_parts(study: Part) -> dict[str, list[str]]:
         ]
         for row, others in compared.items()
     }
+
+
+def _without_baseline(rows: Sequence[ItemRow]) -> list[str]:
+    """The rows that are not compared, since what they are compared with is not among them."""
+    lost = {row.row: row.asked for row in rows if row.asked not in ("", *(of.row for of in rows))}
+    return [
+        f"Not compared with {baseline}, which none of these files has: "
+        + ", ".join(row for row, name in lost.items() if name == baseline)
+        for baseline in dict.fromkeys(lost.values())
+    ]
 
 
 def _code_note(rows: Sequence[str], mixed: bool) -> str:
