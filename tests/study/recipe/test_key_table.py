@@ -42,8 +42,8 @@ def read(tmp_path: Path, key: str, value, *above: str):
         content |= {
             "data": dict.fromkeys(trainer.SPLITS, "a.jsonl"),
             "methods": {
-                "other": {"about": "{pairs} pairs"},
-                "plain": {"injection": "relation_mask"},
+                "other": None,  # all of it as the recipe says
+                "plain": {"injection": "relation_mask", "about": "{pairs} pairs"},
             },
         }
     place = content

@@ -134,7 +134,8 @@ def check_nulls(content: Mapping[str, Any], options: Iterable[str], path: Path) 
         options: what its axes vary.
         path: its file.
     """
-    rows, varied = content[METHODS], [option.rpartition(".")[2] for option in options]
+    rows = {name: row or {} for name, row in content[METHODS].items()}
+    varied = [option.rpartition(".")[2] for option in options]
     for section in RESERVED:
         flags_of = [row.get(section, {}) for row in (content, *rows.values())]
         known = [flag for flags in flags_of for flag, value in flags.items() if value is not None]

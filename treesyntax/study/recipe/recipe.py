@@ -218,7 +218,9 @@ def read_recipe(
     if overrides or not is_resolved(path):
         options = [option for axis in recipe.axes for option in axis.options]
         check_nulls(filled, options, path)
-        of_rows = [name for row in filled["methods"].values() for name in row.get("vars", ())]
+        of_rows = [
+            name for row in filled["methods"].values() for name in (row or {}).get("vars", ())
+        ]
         for name in (*of_rows, *(option.removeprefix("vars.") for option in options)):
             check.used(name, content, filled)
     return replace(recipe, inherits=changed_rows(filled, whole))
