@@ -105,8 +105,7 @@ def report(
     study, console = read_study(folder, baseline, mix_versions), make_console()
     if paper is not None:
         write_paper(study.table, study.plan.recipe, study.results, columns, paper)
-    page = write_report(study)
-    print_table(study.table, console)
-    print_line(console, f"report: {page}")
+    print_table(study.table, console)  # also of a folder that cannot be written to
+    print_line(console, f"report: {write_report(study)}")
     if paper is not None:
         print_line(console, f"for the paper: {', '.join(map(str, sorted(paper.iterdir())))}")

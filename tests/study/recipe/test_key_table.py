@@ -38,10 +38,13 @@ methods:
 def read(tmp_path: Path, key: str, value, *above: str):
     content = yaml.safe_load(PLAIN)
     if key in trainer.KEYS[1:] or "plain" in above or above == ("data",):
-        content |= {"trainer": trainer.HUGGINGFACE, "model": "bert", "task": "causal"}
+        content |= {"trainer": trainer.HUGGINGFACE, "model": "bert-{size}", "task": "causal"}
         content |= {
             "data": dict.fromkeys(trainer.SPLITS, "a.jsonl"),
-            "methods": {"other": {}, "plain": {"injection": "relation_mask"}},
+            "methods": {
+                "other": None,  # all of it as the recipe says
+                "plain": {"injection": "relation_mask", "about": "{pairs} pairs"},
+            },
         }
     place = content
     for name in above:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support import ROOT
-from support.study_helpers import recipe_content, write_recipe
+from support.study_helpers import recipe_content, write_recipe, write_study
 
 from treesyntax.__main__ import main
 from treesyntax.errors import InputError, OptionError
@@ -261,3 +261,90 @@ def test_a_resolved_recipe_keeps_its_paths(tmp_path: Path):
     assert str(tmp_path / "corpus") in read_recipe(path).prepare[0]
     path.write_text(f"# resolved from there\n{path.read_text()}")
     assert "--train corpus/train.src" in read_recipe(path).prepare[0]
+
+
+def test_paths_that_are_added_to_a_list_are_relative_to_the_recipe_too(tmp_path: Path, monkeypatch):
+    (tmp_path / "below").mkdir()
+    write_recipe(tmp_path / "below", **{"import": ["below.py"]})
+    added = {"prepare+": ["cp raw.txt {data}/p/raw"], "import+": ["own.py"]}
+    path = write(tmp_path / "above/recipe.yaml", extends="../below/recipe.yaml", **added)
+    (path.parent / "raw.txt").touch()
+    for folder, name in ((tmp_path, "above/recipe.yaml"), (path.parent, "recipe.yaml")):
+        monkeypatch.chdir(folder)
+        recipe = read_recipe(name)
+        words = recipe.prepare[-1].split()
+        assert Path(words[1]).resolve() == path.parent / "raw.txt"
+        files = [tmp_path / "below/below.py", path.parent / "own.py"]
+        assert [file.resolve() for file in recipe.own_files] == files
+
+
+def over_folders(values: object, **vars_of_row: str) -> dict[str, object]:
+    """A recipe with an axis of data folders, and a row with a folder of its own."""
+    content = recipe_content()
+    for side in ("source", "target"):
+        content["data"][side]["test"] = "{root}/{kind}." + side
+    content["methods"]["stack_pe"]["vars"] = vars_of_row
+    axes = {"domain": {"vars.root": values, "vars.kind": ["test", "test"]}}
+    variables = {"size": 8, "root": "law", "kind": "test"}
+    return {key: content[key] for key in ("data", "methods")} | {"axes": axes, "vars": variables}
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (["law", "news"], ["law", "news"]),
+        (["data/law", "data/news"], ["data_law", "data_news"]),
+        ({"a": "law", "b": "data/news"}, ["a", "b"]),
+    ],
+)
+def test_rows_are_the_same_wherever_a_command_is_typed(
+    values: object, labels: list[str], tmp_path: Path, monkeypatch
+):
+    """Names of rows said where that was, and a bare name of a folder was looked for there."""
+    for folder in ("law", "news", "data/law", "data/news", "test"):
+        (tmp_path / "here" / folder).mkdir(parents=True)
+    write_recipe(tmp_path / "here", **over_folders(values))
+    folders = [*values.values()] if isinstance(values, dict) else values
+    for typed_in, name in (("here", "recipe.yaml"), (".", "here/recipe.yaml")):
+        monkeypatch.chdir(tmp_path / typed_in)
+        rows = read_recipe(name).methods[:2]
+        assert [row.name for row in rows] == [f"sequence-domain={label}" for label in labels]
+        tests = [Path(row.source.test).resolve() for row in rows]
+        assert tests == [tmp_path / "here" / folder / "test.source" for folder in folders]
+
+
+def test_a_variable_of_a_row_is_a_path_where_it_begins_words(tmp_path: Path, monkeypatch):
+    content = over_folders(["law", "news"], root="news", kind="x.y")
+    content["data"]["target"]["test"] = "law/test.target"
+    (tmp_path / "here/news").mkdir(parents=True)
+    (tmp_path / "here/x.y").touch()
+    write_recipe(tmp_path / "here", **{key: content[key] for key in content if key != "axes"})
+    monkeypatch.chdir(tmp_path)
+    assert read_recipe("here/recipe.yaml").methods[-1].source.test == "here/news/x.y.source"
+
+
+def test_a_variable_that_changes_nothing_is_refused(tmp_path: Path):
+    """As that of a study's own recipe, which has the values in their places."""
+    recipe = read_recipe(write_recipe(tmp_path))
+    write_study(tmp_path / "out", recipe)
+    other = write(tmp_path / "other.yaml", extends="out/recipe.yaml", vars={"size": 9})
+    with pytest.raises(InputError, match=r"vars\.size: nothing uses this variable; it uses none"):
+        read_recipe(other)
+    axes = {"size": {"vars.size": [8, 9]}}
+    rows = {"stack_pe": {"vars": {"size": 9}}}
+    for changes in ({"axes": axes}, {"methods": rows}):
+        other = write(tmp_path / "other.yaml", extends="out/recipe.yaml", **changes)
+        with pytest.raises(OptionError, match="the recipe has no use for the variable size"):
+            read_recipe(other)
+    read_recipe(write(tmp_path / "other.yaml", extends="out/recipe.yaml", vars={"size": 8}))
+    read_recipe(write(tmp_path / "other.yaml", extends="recipe.yaml", axes=axes))
+
+
+def test_files_of_a_recipe_below_are_the_same_through_a_link(tmp_path: Path):
+    """A path through the link of another folder led above where the link leads to."""
+    (tmp_path / "below").mkdir()
+    below = write_recipe(tmp_path / "below", **{"import": ["own.py"]})
+    above = write(tmp_path / "deep/er/recipes/above.yaml", extends=str(below))
+    (tmp_path / "link").symlink_to(above.parent)
+    (file,) = read_recipe(tmp_path / "link/above.yaml").own_files
+    assert file.resolve() == tmp_path / "below/own.py"

@@ -250,16 +250,6 @@ def test_lines_that_the_step_score_has_judged_are_not_judged_again(
         assert LineFile(out / "damaged").statistics("exact", {}) is None
 
 
-def test_a_lost_test_set_loses_no_scores(tmp_path: Path):
-    out = make_study(tmp_path, score=["exact"])
-    write_tables(out)
-    path = out / "tables/items.jsonl"
-    before = path.read_bytes()
-    (out / "data/p/test.tgt").unlink()
-    write_tables(out)
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("largest", [1, 255, 256, 65_536, 2**32 - 1])
 @pytest.mark.parametrize("columns", [1, 3])
 def test_numbers_are_packed_without_loss(largest: int, columns: int):
@@ -336,3 +326,21 @@ def test_a_damaged_file_is_refused(kept: Path, change, why: str, capsys):
     kept.unlink()
     assert main(["report", str(kept)]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_scores_by_item_stay_where_a_part_of_the_data_is_gone(tmp_path: Path):
+    """As in a folder that was copied without some data, or without the outputs of a run."""
+    out = domains_study(tmp_path, ("sequence",))
+    write_report(read_study(out))
+    file = out / "tables/items.jsonl"
+    whole = file.read_bytes()
+    for lost in (out / "data/law.tgt", out / "runs/stack_pe-domain=law-1/hypotheses.txt"):
+        text = lost.read_bytes()
+        lost.unlink()
+        write_report(read_study(out))
+        assert file.read_bytes() == whole
+        lost.write_bytes(text)
+    file.unlink()
+    lost.unlink()
+    write_report(read_study(out))
+    assert len(read_items(file).runs) == len(whole.splitlines()) - 1 - 2  # in two metrics

@@ -23,6 +23,7 @@ from support.study_helpers import (
 from treesyntax.__main__ import main
 from treesyntax.study.report.items import read_items, write_file
 from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.tables_again import join, read_part
 from treesyntax.study.results.results import Result, read_results, write_results
 
 
@@ -354,3 +355,111 @@ def test_a_column_without_its_baseline_stays_blank(tmp_path: Path, capsys):
     assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 0
     with (tmp_path / "joined/map.csv").open(encoding="utf-8") as stream:
         assert {row["test_set"] for row in csv.DictReader(stream)} == {"task0"}
+    note = (
+        "Not compared with sequence-task=task1, which none of these files has: stack_pe-task=task1"
+    )
+    assert note in " ".join(capsys.readouterr().out.split())
+
+
+def test_columns_of_folders_of_one_name_are_refused(tmp_path: Path, capsys):
+    """As those of one study on two machines, each with data of its own."""
+    items = []
+    for machine in ("a", "b"):
+        (tmp_path / machine).mkdir()
+        out = make_study(tmp_path / machine, score=["exact"])
+        path = out / "runs.jsonl"
+        write_results(path, [replace(run, data_sha256=machine) for run in read_results(path)])
+        write_report(read_study(out))
+        items.append(str(out / "tables/items.jsonl"))
+    assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 2
+    error = capsys.readouterr().err
+    assert f"{items[1]}: has other data than {items[0]}, in a folder of the same name, out" in error
+
+
+def plain_rows(folder: Path, **values: object) -> list[str]:
+    """Rows of two test sets with their baseline, and in another study the plain row that scores highest there."""
+    rows = recipe_content()["methods"]
+    items = []
+    for name, row in (("trees", "stack_pe"), ("plain", "relation_mask")):
+        (folder / name).mkdir()
+        chosen = {of: rows[of] for of in ("sequence", row)}
+        out = make_two_test_sets(
+            folder / name, score=["exact"], strongest=["sequence", "relation_mask"][: 1 + (name == "plain")],
+            methods=chosen,
+        )  # fmt: skip
+        path = out / "runs.jsonl"
+        changes = values if name == "plain" else {}
+        write_results(path, [replace(run, **changes) for run in read_results(path)])
+        rows_of_part = [f"{of}-domain={d}" for of in chosen for d in ("law", "news")]
+        kept_rows = rows_of_part if name == "trees" else [of for of in rows_of_part if row in of]
+        items.append(str(part_of(out, folder / f"kept-{name}", kept_rows)))
+    return items
+
+
+def test_what_rows_differ_in_from_a_plain_row_of_another_study_is_told(tmp_path: Path, capsys):
+    """The map compares them with it, though the baseline of the table is their own."""
+    train = "fairseq-train '{out}/binarized/x' --arch tree_sequence_mini --lr 0.01"
+    items = plain_rows(tmp_path, commands=[train], parameters=1000)
+    assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    with (tmp_path / "joined/map.csv").open(encoding="utf-8") as stream:
+        assert {row["baseline"] for row in csv.DictReader(stream)} == {"relation_mask"}
+    assert (
+        "UNEQUAL SETTINGS of stack_pe-domain=law and relation_mask-domain=law, which other studies trained: train.lr none"
+        in text
+    )
+    assert "Parameters differ by more than 1%" in text
+
+
+def test_the_map_compares_unseen_lines_of_the_same_data_alone(tmp_path: Path):
+    """Of other training data other lines are unseen."""
+    items = [Path(path) for path in plain_rows(tmp_path, data_sha256="other")]
+    for path in items:
+        whole, unseen = read_items(path), "exact:unseen"
+        rows = (
+            replace(row, primary=unseen, tested=(unseen,) * bool(row.tested)) for row in whole.rows
+        )
+        runs = tuple(replace(run, metric=unseen) for run in whole.runs)
+        write_file(
+            path, replace(whole, rows=tuple(rows), runs=runs, score=(unseen,), primary=(unseen,))
+        )
+        file = path.with_name("runs.jsonl")
+        results = read_results(file)
+        file.unlink()
+        # One run of a row over the same files is enough for a test set to be the same.
+        write_results(file, [
+            replace(run, metric=unseen, data_sha256="d" if run.seed == 1 else run.data_sha256)
+            for run in results
+        ])  # fmt: skip
+    assert main(["report", *map(str, items), "--out", str(tmp_path / "joined")]) == 0
+    with (tmp_path / "joined/map.csv").open(encoding="utf-8") as stream:
+        assert {row["row"] for row in csv.DictReader(stream)} == {"relation_mask"}
+
+
+def test_runs_are_counted_of_the_seeds_of_one_study(tmp_path: Path):
+    """A row with three runs of three was shown as one with three of six."""
+    first, second = two_parts(tmp_path)
+    file, whole = second.with_name("runs.jsonl"), read_items(second)
+    runs = tuple(replace(run, seed=run.seed + 3) for run in whole.runs)
+    write_file(second, replace(whole, runs=runs, seeds=(4, 5, 6)))
+    results = [replace(run, seed=run.seed + 3) for run in read_results(file)]
+    file.unlink()
+    write_results(file, results)
+    study = join([read_part(path) for path in (first, second)])
+    assert len(study.stored.seeds) == 3
+    assert {run.seed for run in study.results} == {1, 2, 3, 4, 5, 6}
+
+
+def test_a_row_without_trees_is_none_in_another_part_either(tmp_path: Path, capsys):
+    """Nor is one whose baseline there wrote none: it was said to be worse than that."""
+    first, second = two_parts(tmp_path)
+    for treeless, paths in (("relation_mask", (first, second)), ("sequence", (second, first))):
+        for path in (first, second):
+            whole = read_items(path)
+            names = {row.row for row in whole.rows} & {treeless}
+            rows = (replace(row, no_trees=row.row * (row.row in names)) for row in whole.rows)
+            write_file(path, replace(whole, rows=tuple(rows)))
+        assert main(["report", *map(str, paths), "--out", str(tmp_path / "joined")]) == 0
+        row = rows_of(tmp_path / "joined/table.csv")["relation_mask"]
+        assert (row["conclusion"], row["p"]) == ("nothing to compare", "")
+        assert row["why"] == f"none of the outputs of {treeless} is a tree"

@@ -331,3 +331,13 @@ def test_a_report_says_what_rows_are(tmp_path: Path):
     page = write_report(read_study(tmp_path / "out"))
     assert "<dt>a</dt><dd>reads &lt;no&gt; tree</dd>\n</dl>" in page.read_text()
     assert "\n- a: reads \\<no> tree\n" in page.with_suffix(".md").read_text()
+
+
+def test_the_table_of_a_folder_that_cannot_be_written_to_is_shown(tmp_path: Path, capsys):
+    """As the study of another user's is."""
+    folder = make_study(tmp_path, seeds=[1])
+    (folder / "report.md").mkdir()
+    assert main(["report", str(folder)]) == 2
+    captured = capsys.readouterr()
+    assert "stack_pe" in captured.out
+    assert "check free space and permissions" in captured.err

@@ -9,10 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from treesyntax.study.recipe.axes import label_of
 from treesyntax.study.recipe.checks import PLACEHOLDER
 
-TEXTS = ("name", "title", "question", "about", "import", "differences")
+TEXTS = ("name", "title", "question", "about", "at", "import", "differences")
 """Keys of a recipe and of its methods that hold no path."""
+VARS, AXES = "vars", "axes"
+ADDED = "+"
+"""Ends a key whose list is added to that of the recipe below: ``score+: [bleu]``."""
 
 
 def with_paths(
@@ -27,27 +31,61 @@ def with_paths(
     """
     if folder.resolve() == Path.cwd():
         return dict(content)
-    begins = _variables_that_begin(whole)
-    changed = {
-        key: value if key in (*TEXTS, "vars") else _located(value, folder, key == "prepare")
-        for key, value in content.items()
-    }
-    if isinstance(variables := content.get("vars"), dict):
-        changed["vars"] = {
-            name: _path(value, folder) if name in begins else value
-            for name, value in variables.items()
-        }
-    return changed
+    return _entries(content, folder, _variables_that_begin(whole))
 
 
-def _located(value: Any, folder: Path, command: bool = False) -> Any:
+def with_labels(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The entries of a recipe, where rows at files and folders beside it are named as from its own folder.
+
+    Else the name of a row would say where a command was typed, and be another one elsewhere.
+    """
+    axes, beside = content.get(AXES), os.path.join(folder, "")
+    if not isinstance(axes, dict) or folder.resolve() == Path.cwd():
+        return dict(content)
+    return {**content, AXES: {name: _labelled(axis, beside) for name, axis in axes.items()}}
+
+
+def _labelled(axis: Any, beside: str) -> Any:
+    option, values = next(iter(axis.items()), ("", ())) if isinstance(axis, dict) else ("", ())
+    if not isinstance(values, list) or not any(str(value).startswith(beside) for value in values):
+        return axis
+    written = [value.removeprefix(beside) if isinstance(value, str) else value for value in values]
+    labels = dict(zip(map(label_of, written), values, strict=True))
+    return {**axis, option: labels if len(labels) == len(values) else written}
+
+
+def _entries(content: Mapping[Any, Any], folder: Path, begins: set[str]) -> dict[Any, Any]:
+    """A mapping of a recipe. Values of variables are paths where these begin words, in rows and axes too."""
+    located = {}
+    for key, value in content.items():
+        name = str(key).removesuffix(ADDED)
+        variable = name.removeprefix(f"{VARS}.")
+        if name in TEXTS:
+            located[key] = value
+        elif name == VARS and isinstance(value, dict):
+            values = {of: _paths(text, folder) for of, text in value.items() if of in begins}
+            located[key] = {**value, **values}
+        elif variable != name:
+            located[key] = _paths(value, folder) if variable in begins else value
+        else:
+            located[key] = _located(value, folder, begins, name == "prepare")
+    return located
+
+
+def _paths(value: Any, folder: Path) -> Any:
+    """The values of a variable: one, or those of an axis."""
     if isinstance(value, dict):
-        return {
-            key: inner if key in TEXTS else _located(inner, folder, command)
-            for key, inner in value.items()
-        }
+        return {label: _path(text, folder) for label, text in value.items()}
+    return (
+        [_path(text, folder) for text in value] if isinstance(value, list) else _path(value, folder)
+    )
+
+
+def _located(value: Any, folder: Path, begins: set[str], command: bool = False) -> Any:
+    if isinstance(value, dict):
+        return _entries(value, folder, begins)
     if isinstance(value, list):
-        return [_located(inner, folder, command) for inner in value]
+        return [_located(inner, folder, begins, command) for inner in value]
     if not isinstance(value, str):
         return value
     if not command:

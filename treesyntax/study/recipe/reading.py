@@ -10,7 +10,7 @@ from typing import Any
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
-from treesyntax.study.recipe.beside import with_paths
+from treesyntax.study.recipe.beside import ADDED, VARS, with_paths
 from treesyntax.study.recipe.checks import RESERVED, TRAIN_DEFAULTS, flag_name, variables_used
 from treesyntax.study.recipe.keys import (
     KEYS,
@@ -40,12 +40,10 @@ MAY_BE_ADDED = (
     "train-on",
 )
 DATA, ROOT, CORPUS = "data", "root", "corpus"
-METHODS, VARS = "methods", "vars"
+METHODS = "methods"
 ROW_KEYS = dict.fromkeys((*METHOD_KEYS, *PRETRAINED_ROW_KEYS))
 KNOWN = {"": KEYS, DATA: PRETRAINED_DATA_KEYS, "search": SEARCH_KEYS}
 """Keys, by the section in which they may stand, that null may name in any recipe: below it some may lack them."""
-ADDED = "+"
-"""Ends a key whose list is added to that of the recipe below: ``score+: [bleu]``."""
 ALIASES = {"metrics": "score"}
 """Keys of a recipe by other names that they are looked for under."""
 
@@ -97,7 +95,7 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     content = with_paths(content, _laid_over(merged, content, path), path.parent)
     whole = _laid_over(merged, content, path)
     if not above:  # a file in between may name a variable that those above it use
-        _check_new_variables(merged, whole, path)
+        _check_variables(merged, whole, path)
     return whole
 
 
@@ -136,7 +134,8 @@ def check_nulls(content: Mapping[str, Any], options: Iterable[str], path: Path) 
         options: what its axes vary.
         path: its file.
     """
-    rows, varied = content[METHODS], [option.rpartition(".")[2] for option in options]
+    rows = {name: row or {} for name, row in content[METHODS].items()}
+    varied = [option.rpartition(".")[2] for option in options]
     for section in RESERVED:
         flags_of = [row.get(section, {}) for row in (content, *rows.values())]
         known = [flag for flags in flags_of for flag, value in flags.items() if value is not None]
@@ -156,21 +155,18 @@ def _spelt(flag: object) -> str:
     return flag_name(str(flag)).replace("_", "-")
 
 
-def _check_new_variables(base: Mapping[str, Any], whole: Mapping[str, Any], path: Path) -> None:
-    """Refuse a variable that nothing uses and that is named almost like one of the recipe below."""
+def _check_variables(base: Mapping[str, Any], whole: Mapping[str, Any], path: Path) -> None:
+    """Refuse a variable that changes nothing: it is misspelt, or the recipe below has no use for its own of that name."""
     known, variables = base.get(VARS), whole.get(VARS)
     if not isinstance(known, dict) or not isinstance(variables, dict):
         return
-    used = variables_used([whole], variables)
+    used = variables_used([base, whole], variables)
     for name in variables:
         near = get_close_matches(str(name), map(str, known), n=1)
-        if near and name not in known and name not in used:
-            raise InputError(
-                path,
-                None,
-                f"{VARS}.{name}: nothing uses this variable",
-                f"did you mean {near[0]!r}?",
-            )
+        if near and name not in used and variables[name] != known.get(name):
+            uses = ", ".join(str(of) for of in variables if of in used) or "none"
+            hint = f"it uses {uses}" if name in known else f"did you mean {near[0]!r}?"
+            raise InputError(path, None, f"{VARS}.{name}: nothing uses this variable", hint)
 
 
 def _laid_over(base: Mapping[str, Any], changes: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -181,9 +177,10 @@ def _laid_over(base: Mapping[str, Any], changes: Mapping[str, Any], path: Path) 
 
 
 def _moved(names: Any, folder: Path, other: Path) -> Any:
-    """Names of files relative to one folder, relative to another."""
+    """Names of files relative to one folder, relative to another; what lies above a link is above where it leads."""
+    before, after = map(os.path.realpath, (folder, other))
     return [
-        os.path.relpath(folder / name, other) if isinstance(name, str) else name
+        os.path.relpath(os.path.join(before, name), after) if isinstance(name, str) else name
         for name in (names if isinstance(names, list) else [names])
     ]
 

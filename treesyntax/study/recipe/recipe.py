@@ -18,6 +18,7 @@ from treesyntax.study.recipe.axes import (
     expand,
     read_axes,
 )
+from treesyntax.study.recipe.beside import with_labels
 from treesyntax.study.recipe.budget import BUDGETS, FIXED, REST, TRAIN_ON, factor_of, trained_on
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
@@ -200,7 +201,7 @@ def read_recipe(
         OptionError: for unknown or missing keys, wrong types, and overrides that do not fit.
     """
     path = Path(path)
-    content = read_extended(path)
+    content = with_labels(read_extended(path), path.parent)
     check = Check(path)
     check.keys(content, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
     filled = _ordered({**copy.deepcopy(DEFAULTS), **content})
@@ -215,7 +216,13 @@ def read_recipe(
     of_report = baseline is not None
     recipe = _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check, of_report)
     if overrides or not is_resolved(path):
-        check_nulls(filled, [option for axis in recipe.axes for option in axis.options], path)
+        options = [option for axis in recipe.axes for option in axis.options]
+        check_nulls(filled, options, path)
+        of_rows = [
+            name for row in filled["methods"].values() for name in (row or {}).get("vars", ())
+        ]
+        for name in (*of_rows, *(option.removeprefix("vars.") for option in options)):
+            check.used(name, content, filled)
     return replace(recipe, inherits=changed_rows(filled, whole))
 
 

@@ -165,10 +165,12 @@ def write_items(
 ) -> None:
     """Write the scores of all rows that the table or the map compares, or may compare with a row of another part.
 
-    A file is kept if there are none, since outputs or references may be gone.
+    A file is kept where outputs or references are gone: nobody could make those scores again.
     """
     recipe = outputs.plan.recipe
     path = outputs.folder / "tables" / ITEMS_FILE
+    if path.is_file() and not outputs.are_whole:
+        return
     copies: dict[str, str] = {}
     categories: dict[str, ItemCategories] = {}
     runs: list[ItemRun] = []

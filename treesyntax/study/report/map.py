@@ -37,7 +37,7 @@ from treesyntax.study.results.comparisons import (
 from treesyntax.study.results.domains import short_name
 from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.results.rows import ItemRow
+from treesyntax.study.results.rows import ItemRow, without_trees
 from treesyntax.study.results.table_text import Table
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
@@ -127,7 +127,12 @@ def make_cells(scores: ItemScores, rows: Sequence[ItemRow]) -> list[Cell]:
     ]
     holm_p = holm_by_family([row.system for row in shown], p_values)
     tested = [
-        replace(comparison, no_trees=row.no_trees, p=p, holm_p=corrected)
+        replace(
+            comparison,
+            no_trees=without_trees(rows, row.row, row.strongest),
+            p=p,
+            holm_p=corrected,
+        )
         for row, comparison, p, corrected in zip(shown, compared, p_values, holm_p, strict=True)
     ]
     compared = concluded(

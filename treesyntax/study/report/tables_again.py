@@ -152,7 +152,7 @@ def join(studies: Sequence[Part]) -> Part:
         studies[0].stored,
         score=_all(study.stored.score for study in studies),
         primary=_all(study.stored.primary for study in studies),
-        seeds=_all(study.stored.seeds for study in studies),
+        seeds=max((study.stored.seeds for study in studies), key=len),
         rows=tuple(rows),
         copies={name: text for study in studies for name, text in study.stored.copies.items()},
         runs=_all(study.stored.runs for study in studies),
@@ -176,7 +176,14 @@ def _columns(studies: Sequence[Part]) -> Sequence[Part]:
         or any(test_sets == earlier for at, test_sets in enumerate(data) for earlier in data[:at])
     ):
         return studies
-    return [_column(study, _task(study)) for study in studies]
+    tasks = [_task(study) for study in studies]
+    for at, task in enumerate(tasks):
+        if task in tasks[:at]:
+            path, other = (next(iter(studies[of].paths.values())) for of in (at, tasks.index(task)))
+            cause = f"has other data than {other}, in a folder of the same name, {task}"
+            remedy = "rename one: the columns of the map are named after the folders"
+            raise InputError(path, None, cause, remedy)
+    return [_column(study, task) for study, task in zip(studies, tasks, strict=True)]
 
 
 def _task(study: Part) -> str:
@@ -200,6 +207,7 @@ def _column(study: Part, task: str) -> Part:
             other_lines=tuple(names.get(name, f"{name}-{point}") for name in row.other_lines),
             control_of=names.get(row.control_of, row.control_of),
             curve=f"{row.curve}-{point}" if row.curve else "",
+            no_trees=names.get(row.no_trees, ""),
         )  # fmt: skip
 
     stored = replace(
@@ -325,7 +333,8 @@ def _compared_anew(
             if baseline and (row.row, metric) in scored and (baseline, metric) in scored
             if not metric.startswith(WELLFORMED) and (alike or UNSEEN not in metric)
         )
-        best = strongest if (row.row, row.primary) in scored else ""
+        alike = data.get(row.row) == data.get(strongest) or UNSEEN not in row.primary
+        best = strongest if alike and (row.row, row.primary) in scored else ""
         anew.append(
             replace(row, baseline=baseline if tested else "", tested=tested, strongest=best)
         )
@@ -449,6 +458,7 @@ def tables_again(
             *unknown_endings(study.results, comparisons, scores.fixed),
             *coinciding_notes(coinciding),
             *unequal_notes(study.results, _across_parts(study)),
+            *_without_baseline(stored.rows),
         ),
         (),
         tuple(comparison for comparison in comparisons if comparison.metric not in coinciding),
@@ -497,13 +507,27 @@ def _stale(folder: Path, stems: Sequence[str], written: Container[str]) -> Itera
             yield from (folder / f"{stem}.{suffix}" for suffix in FORMATS)
 
 
-def _across_parts(study: Part) -> dict[str, str]:
-    """By row its baseline, where they are of different parts."""
+def _across_parts(study: Part) -> dict[str, list[str]]:
+    """By row the rows of other parts that it is compared with: its baseline, the strongest plain row, its controls."""
+    compared = {row.row: (row.baseline, row.strongest, *row.controls) for row in study.stored.rows}
     return {
-        row.row: row.baseline
-        for row in study.stored.rows
-        if row.baseline and study.paths[row.row] != study.paths[row.baseline]
+        row: [
+            other
+            for other in dict.fromkeys(others)
+            if study.paths.get(other, study.paths[row]) != study.paths[row]
+        ]
+        for row, others in compared.items()
     }
+
+
+def _without_baseline(rows: Sequence[ItemRow]) -> list[str]:
+    """The rows that are not compared, since what they are compared with is not among them."""
+    lost = {row.row: row.asked for row in rows if row.asked not in ("", *(of.row for of in rows))}
+    return [
+        f"Not compared with {baseline}, which none of these files has: "
+        + ", ".join(row for row, name in lost.items() if name == baseline)
+        for baseline in dict.fromkeys(lost.values())
+    ]
 
 
 def _code_note(rows: Sequence[str], mixed: bool) -> str:

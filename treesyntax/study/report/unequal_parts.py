@@ -33,24 +33,27 @@ OF_A_RUN = (
 MOST_SHOWN = 6
 
 
-def unequal_notes(results: Sequence[Result], baselines: Mapping[str, str]) -> list[str]:
-    """What rows differ in from their baselines of other studies, a note each.
+def unequal_notes(results: Sequence[Result], others: Mapping[str, Sequence[str]]) -> list[str]:
+    """What rows differ in from rows of other studies that they are compared with, a note each.
 
     Args:
         results: of all rows.
-        baselines: by row the one it is compared with, where another study trained that.
+        others: by row those it is compared with that another study trained.
     """
     first: dict[str, Result] = {}
     for result in results:
         first.setdefault(result.method, result)
-    pairs = {row: of for row, of in baselines.items() if row in first and of in first}
+    pairs = [(row, of) for row, names in others.items() for of in names if {row, of} <= {*first}]
     notes = [
         f"UNEQUAL SETTINGS of {row} and {of}, which other studies trained: {text}"
-        for row, of in pairs.items()
+        for row, of in pairs
         if (text := _differences(settings_of(first[row]), settings_of(first[of])))
     ]
     parameters = {row: float(result.parameters) for row, result in first.items()}
-    return [*notes, *parameter_note(pairs, parameters), *pairs_note(pairs, results)]
+    for at in range(max(map(len, others.values()), default=0) or 1):
+        by_row = {row: names[at] for row, names in others.items() if at < len(names)}
+        notes += parameter_note(by_row, parameters) + pairs_note(by_row, results)
+    return list(dict.fromkeys(notes))
 
 
 def settings_of(result: Result) -> dict[str, str]:

@@ -36,7 +36,7 @@ from treesyntax.metrics.conclusions import (
 from treesyntax.metrics.runs import LEVEL, RunComparison, checkpoint_p, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.results.rows import ItemRow
+from treesyntax.study.results.rows import ItemRow, without_trees
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
 
@@ -193,17 +193,18 @@ def compare(
         seeds: of the study.
     """
     primary = {row.primary for row in rows}
+    no_trees = {row.row: without_trees(rows, row.row, row.baseline) for row in rows}
     pairs = [
         (row, metric)
         for metric in sorted(metrics, key=lambda metric: metric not in primary)
         for row in rows
-        if metric in row.tested and (metric == row.primary or not row.no_trees)
+        if metric in row.tested and (metric == row.primary or not no_trees[row.row])
     ]
     comparisons = corrected([
         replace(
             compare_rows(scores, row.row, row.baseline, metric, row.control_of),
-            **(NO_TEST if row.no_trees else {}),
-            no_trees=row.no_trees,
+            **(NO_TEST if no_trees[row.row] else {}),
+            no_trees=no_trees[row.row],
             seeds=seeds,
             primary=metric == row.primary,
             checkpoint_p=checkpoint_p(*_tables(scores, row.row, row.baseline, metric)),

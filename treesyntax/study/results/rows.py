@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -38,7 +38,8 @@ class ItemRow:
         other_lines: those of them of which ``primary`` counts other test lines.
         control_of: the row that it is a control of; "" for none. On controls there is no conclusion.
         curve: the name that the row has at all numbers of training pairs; "" where only one was trained.
-        no_trees: the row, or its baseline, if trees are wanted and none of its outputs is one; "" otherwise.
+        no_trees: the row, if trees are wanted and none of its outputs is one; "" otherwise. Older files name its
+            baseline where that has none.
     """
 
     row: str
@@ -61,6 +62,12 @@ class ItemRow:
         tested = [(row, metric) for metric in self.tested for row in (self.row, self.baseline)]
         rows = (self.row, self.strongest) if self.strongest else ()
         return tested + [(row, self.primary) for row in rows]
+
+
+def without_trees(rows: Iterable[ItemRow], row: str, other: str) -> str:
+    """The row, or the other that it is compared with, if that wrote no tree though trees are wanted; "" for neither."""
+    names = {of.no_trees for of in rows}
+    return next((name for name in (row, other) if name in names), "")
 
 
 def is_tested(metric: str) -> bool:
@@ -92,7 +99,7 @@ def make_rows(
             baseline.name if baseline and tested else "", tested, strongest.get(method.name, ""),
             (baseline or method).name, method.controls,
             method.control_of, curves.get(method.name, ""),
-            next((row.name for row in (method, baseline) if row and tested and outputs.has_no_tree(row.name)), ""),
+            method.name if outputs.has_no_tree(method.name) else "",
             tuple(name for name in method.controls if not may_compare(method.name, name)),
             tuple(
                 name for name in method.controls
