@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from treesyntax.study.report.items import ITEMS_FILE
 from treesyntax.study.report.paper import write_paper
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import make_console, print_line, print_table
@@ -106,6 +107,10 @@ def report(
     if paper is not None:
         write_paper(study.table, study.plan.recipe, study.results, columns, paper)
     print_table(study.table, console)  # also of a folder that cannot be written to
+    if (items := folder / "tables" / ITEMS_FILE).exists() and not study.outputs.are_whole:
+        print_line(
+            console, f"{items} stays as it was: outputs or test data that it is made of are gone"
+        )
     print_line(console, f"report: {write_report(study)}")
     if paper is not None:
         print_line(console, f"for the paper: {', '.join(map(str, sorted(paper.iterdir())))}")

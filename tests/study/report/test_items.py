@@ -328,18 +328,22 @@ def test_a_damaged_file_is_refused(kept: Path, change, why: str, capsys):
     assert "cannot be read" in capsys.readouterr().err
 
 
-def test_scores_by_item_stay_where_a_part_of_the_data_is_gone(tmp_path: Path):
+def test_scores_by_item_stay_where_a_part_of_the_data_is_gone(tmp_path: Path, capsys):
     """As in a folder that was copied without some data, or without the outputs of a run."""
     out = domains_study(tmp_path, ("sequence",))
     write_report(read_study(out))
+    said = "items.jsonl stays as it was"
     file = out / "tables/items.jsonl"
     whole = file.read_bytes()
     for lost in (out / "data/law.tgt", out / "runs/stack_pe-domain=law-1/hypotheses.txt"):
         text = lost.read_bytes()
         lost.unlink()
-        write_report(read_study(out))
+        assert main(["report", str(out)]) == 0
+        assert said in capsys.readouterr().out
         assert file.read_bytes() == whole
         lost.write_bytes(text)
+    assert main(["report", str(out)]) == 0
+    assert said not in capsys.readouterr().out
     file.unlink()
     lost.unlink()
     write_report(read_study(out))
