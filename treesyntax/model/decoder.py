@@ -272,8 +272,9 @@ class Decoder(nn.Module):
 
     def _check_start(self, tokens: Tensor, labels: Tensor) -> None:
         """Refuse targets that are padded on the left or not shifted: no tree, or one without its root, would grow."""
-        first = tokens[:, :1]
-        if can_be_read(first) and ((labels[first] > 0) | (first == self.padding_index)).any():
+        first, real = tokens[:, :1], tokens.ne(self.padding_index)
+        padded = ~real[:, :1] & real.any(1, keepdim=True)  # a row of padding alone grows nothing
+        if can_be_read(first) and ((labels[first] > 0) | padded).any():
             raise OptionError(
                 "a target begins with padding or a node, so that its tree does not grow; give a decoder the start "
                 "symbol first, then the tokens but the last, and padding on the right"
