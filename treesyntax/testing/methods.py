@@ -399,7 +399,7 @@ def _differs_by_tree(encoder: Encoder, what: str) -> bool:
 
 
 def _models(spec: str) -> Iterator[tuple[Any, Callable[[Any], EncoderOutput]]]:
-    """A model with the methods and what it computes, padding zero: an encoder if they may be in one, else decoders."""
+    """A model with the methods and what it computes, padding zero: an encoder, or decoders if they are for these alone."""
     if not Composition(spec, SITE).misplaced("encoder"):
         yield make_encoder(spec), _encoded
     else:

@@ -73,7 +73,7 @@ def _entries(content: Mapping[Any, Any], folder: Path, begins: set[str]) -> dict
 
 
 def _paths(value: Any, folder: Path) -> Any:
-    """The values of a variable: one, or those of an axis."""
+    """A variable's value, or its values on an axis."""
     if isinstance(value, dict):
         return {label: _path(text, folder) for label, text in value.items()}
     return (

@@ -181,7 +181,7 @@ def _columns(studies: Sequence[Part]) -> Sequence[Part]:
         if task in tasks[:at]:
             path, other = (next(iter(studies[of].paths.values())) for of in (at, tasks.index(task)))
             cause = f"has other data than {other}, in a folder of the same name, {task}"
-            remedy = "rename one: the columns of the map are named after the folders"
+            remedy = "rename a folder: the columns of the map are named after the folders"
             raise InputError(path, None, cause, remedy)
     return [_column(study, task) for study, task in zip(studies, tasks, strict=True)]
 
