@@ -125,6 +125,19 @@ def test_a_name_that_a_list_of_methods_cannot_hold_is_refused(name):
         register(name)(Injection)
 
 
+@pytest.mark.parametrize("sides", ["decoder", (), ("source",)])
+def test_sides_that_no_model_has_are_refused(sides):
+    with pytest.raises(ValueError, match=r"sides of mine is .*; write \('encoder',\) or"):
+        register("mine")(type("Mine", (Injection,), {"sides": sides}))
+
+
+@pytest.mark.parametrize("name", ["relate", "methods", "forward"])
+def test_a_method_that_a_module_cannot_have_beside_its_own_attributes_is_refused(monkeypatch, name):
+    monkeypatch.setitem(METHODS, name, METHODS["relation_mask"])
+    with pytest.raises(OptionError, match=f"no method can be named {name}; choose another name"):
+        Composition(name, Site(64, 4, 2))
+
+
 def test_a_method_of_the_name_of_a_preset_is_refused_where_one_of_them_is_meant(monkeypatch):
     monkeypatch.setitem(METHODS, "stack_pe_paper", METHODS["relation_mask"])
     with pytest.raises(OptionError, match="a method and a preset are both named stack_pe_paper; g"):

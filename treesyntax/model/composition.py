@@ -137,6 +137,9 @@ class Composition(nn.ModuleDict):
 
     def __init__(self, spec: str, site: Site) -> None:
         methods = parse_spec(spec)
+        for name in methods:
+            if hasattr(type(self), name):  # and so cannot be a module of it
+                raise OptionError(f"no method can be named {name}; choose another name")
         super().__init__(
             {name: METHODS[name](site, **options) for name, options in methods.items()}
         )

@@ -203,12 +203,16 @@ def register(name: str) -> Callable[[Method], Method]:
     """Make a method known under a name; a class decorator.
 
     Raises:
-        ValueError: for a name that a list of methods cannot hold, or that another method has.
+        ValueError: for a name that a list of methods cannot hold, or that another method has; for other sides than
+            a model has.
     """
 
     def add(method: Method) -> Method:
         if name == "none" or iskeyword(name):
             raise ValueError(f"{name!r} is no method in a list of methods; choose another name")
+        sides = method.sides
+        if not isinstance(sides, tuple) or not sides or not {*sides} <= {*Injection.sides}:
+            raise ValueError(f"sides of {name} is {sides!r}; write ('encoder',) or ('decoder',)")
         METHODS.add(name, method, method)
         return method
 

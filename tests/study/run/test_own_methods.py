@@ -21,7 +21,10 @@ from treesyntax.methods import METHODS
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.code import NO_MODULES, code_of, look_again, mixed_parts
 
-MINE = 'from treesyntax.nn.injection import register\n@register("mine")\nclass Mine: ...\n'
+MINE = """from treesyntax.nn.injection import Injection, register
+@register("mine")
+class Mine(Injection): ...
+"""
 
 
 def write_own(folder: Path, text: str = MINE) -> Path:
@@ -134,7 +137,7 @@ def test_a_file_counts_for_the_methods_that_it_registers(tmp_path: Path):
     [
         "import this\n",
         MINE.replace('"mine"', "name"),
-        MINE.replace("import register", "import register as r"),
+        MINE.replace(", register", ", register as r"),
     ],
 )
 def test_a_file_of_which_nobody_knows_what_it_registers_counts_always(tmp_path: Path, text: str):
