@@ -10,8 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import MODEL_DATACLASS_REGISTRY
+from fairseq.optim import FairseqOptimizer
+from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, build_lr_scheduler
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
@@ -37,6 +40,16 @@ PACKAGES = {
 """By option and value ("" for any) the packages of which one must be there. Without them fairseq tracks nothing and says
 so in the log of a training alone, or ends in a traceback."""
 PIP_NAMES = {"azureml": "azureml-core"}
+SCHEDULES = {
+    "inverse_sqrt": "a single --lr and --warmup-updates of 1 or more",
+    "cosine": "a single --lr, and --max-update above --warmup-updates, or --lr-period-updates",
+    "polynomial_decay": "--total-num-update of 1 or more",
+    "tri_stage": "a single --lr, and --decay-steps of 1 or more, or --phase-ratio with --max-update",
+    "triangular": "a single --lr below --max-lr, and --lr-period-updates of 2 or more",
+    "step": "a single --lr above --min-lr",
+    "reduce_lr_on_plateau": "a single --lr",
+}
+"""By --lr-scheduler what it cannot compute a rate without. fairseq ends in a traceback."""
 
 
 def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,6 +111,34 @@ def _check_training(args: Namespace) -> None:
             )
     if args.fp16 and args.amp:
         raise OptionError("--fp16 and --amp exclude each other; leave one out")
+    if args.lr_scheduler in SCHEDULES:
+        _check_schedule(args)
+
+
+class _OneNumber(FairseqOptimizer):
+    """An optimizer whose rate a scheduler may set."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+
+
+def _check_schedule(args: Namespace) -> None:
+    """Refuse options from which a scheduler computes no rate, by computing its first ones."""
+    settings = Namespace(**vars(args))
+    kind = LR_SCHEDULER_DATACLASS_REGISTRY[args.lr_scheduler]
+    try:
+        for name, field in kind.__dataclass_fields__.items():  # some numbers are still text
+            if field.type is float and isinstance(value := getattr(args, name, None), str):
+                setattr(settings, name, float(value))
+        schedule = build_lr_scheduler(settings, _OneNumber())
+        for update in (0, 1, getattr(args, "warmup_updates", 0) + 1):
+            schedule.step_update(update)
+    except (AssertionError, ArithmeticError, TypeError, ValueError):
+        raise OptionError(
+            f"--lr-scheduler {args.lr_scheduler} gives no rate with these options; it needs "
+            f"{SCHEDULES[args.lr_scheduler]}"
+        ) from None
 
 
 def _check_generation(args: Namespace) -> None:

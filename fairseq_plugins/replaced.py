@@ -21,6 +21,7 @@ from fairseq_plugins.resume import resuming_in_every_process, resuming_on_data_t
 from fairseq_plugins.settings import checked_ensemble, checked_load
 from fairseq_plugins.training.launch import checked_main
 from fairseq_plugins.training.patience import with_count
+from fairseq_plugins.training.plateau import waiting_on, with_waited
 from fairseq_plugins.training.updates import in_one_pass, read_directly, seeding_a_cpu
 from fairseq_plugins.training.warning import ending_at_the_warning, heeding_the_warning, with_epoch
 
@@ -43,6 +44,7 @@ class Replaced(NamedTuple):
     test: str
 
 
+PLATEAU = "fairseq.optim.lr_scheduler.reduce_lr_on_plateau"
 LOADING, OPTIONS, TRAINER = "fairseq.checkpoint_utils", "fairseq.options", "fairseq.trainer"
 REPLACED = (
     Replaced(LOADING, "load_checkpoint_to_cpu", checked_load,
@@ -63,6 +65,12 @@ REPLACED = (
     Replaced(TRAINER, "Trainer.save_checkpoint", with_count,
              "forgets what --patience has counted",
              "reliability/test_determinism.py::test_a_resumed_training_is_as_patient_as_an_undisturbed_one"),
+    Replaced(PLATEAU, "ReduceLROnPlateauLRSchedule.state_dict", with_waited,
+             "forgets how many validations were no better",
+             "reliability/test_determinism.py::test_a_resumed_training_lowers_its_rate_where_an_undisturbed_one_does"),
+    Replaced(PLATEAU, "ReduceLROnPlateauLRSchedule.load_state_dict", waiting_on,
+             "waits for better validations anew",
+             "reliability/test_determinism.py::test_a_resumed_training_lowers_its_rate_where_an_undisturbed_one_does"),
     Replaced(LOADING, "save_checkpoint", keeping_ends_of_epochs,
              "keeps no checkpoint of the end of an epoch, so there is nothing to average",
              "plugins/test_plugin.py::test_saves_are_kept_at_ends_of_epochs_too"),

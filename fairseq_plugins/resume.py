@@ -24,6 +24,7 @@ from fairseq_plugins.training.ending import end_if_over
 from fairseq_plugins.training.launch import RESETS, hold_folder
 from fairseq_plugins.training.moments import reorder_moments
 from fairseq_plugins.training.patience import count_on
+from fairseq_plugins.training.plateau import count_last_validation
 from fairseq_plugins.training.warning import heed_warnings
 from treesyntax.errors import InputError, OptionError
 from treesyntax.jobs.flags import Fault
@@ -131,6 +132,8 @@ def checked_load(
     if not (reset_optimizer or trainer.cfg.checkpoint.reset_meters):
         count_on(extra_state)
     if extra_state is not None and not reset_optimizer:
+        if not trainer.cfg.checkpoint.reset_lr_scheduler:
+            count_last_validation(trainer, extra_state)
         end_if_over(trainer, filename)
     return extra_state
 

@@ -24,6 +24,7 @@ from fairseq_plugins.parsed import NO_PATH
 from fairseq_plugins.training.mixed import has_bfloat16
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.files import check_path
+from treesyntax.jobs.flags import LARGEST_SEED
 from treesyntax.jobs.node import SAVED
 from treesyntax.made.lock import training_in
 
@@ -63,6 +64,8 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
         check_path(cfg.checkpoint.save_dir, "--save-dir")
     _check_restored(cfg.checkpoint)
     common, distributed = cfg.common, cfg.distributed_training
+    if not 0 <= common.seed <= LARGEST_SEED:
+        raise OptionError(f"--seed {common.seed}: a seed is from 0 to {LARGEST_SEED}")
     on_cpu, world = common.cpu or not gpus, distributed.distributed_world_size
     if common.bf16:
         instead = "use --amp, which is bfloat16 on a CPU" if on_cpu else "use --fp16"

@@ -373,6 +373,33 @@ def test_what_is_cut_is_counted(caplog: pytest.LogCaptureFixture):
     assert (only_marks["tree"]["token_node"] == -1).all()
 
 
+def test_words_that_a_tokenizer_leaves_out_are_counted_with_their_labels(
+    caplog: pytest.LogCaptureFixture,
+):
+    tokenizer = word_pieces()
+    tokenizer.backend_tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
+    collator = ts.TreeCollator(tokenizer)
+    example = {"words": ["the", "\u200b", "cat"], "tree": None, "labels": [1, 2, 3]}
+    with caplog.at_level(logging.WARNING):
+        rows = [collator.encode(example) for _ in range(2)]
+        ts.TreeCollator(tokenizer, max_length=3).encode(example)
+    assert [label for label in rows[0]["labels"] if label >= 0] == [1, 3]
+    assert collator.untagged == 2
+    said = [
+        record.message for record in caplog.records if "TreeCollator.untagged" in record.message
+    ]
+    assert len(said) == 1
+
+
+def test_a_text_without_a_token_is_refused():
+    empty = {"text": "", "tree": None}
+    with pytest.raises(
+        ts.OptionError, match=r"example 1 of the batch \(''\): the text has no token"
+    ):
+        ts.TreeCollator(byte_pieces())([{"text": "a dog", "tree": None}, empty])
+    assert ts.TreeCollator(word_pieces())([empty])["input_ids"].tolist() == [[2, 3]]
+
+
 def test_a_batch_is_widened_to_a_multiple():
     batch = ts.TreeCollator(word_pieces(), pad_to_multiple_of=8)(examples(target="a dog"))
     widths = {one.shape[1] % 8 for one in (batch["input_ids"], batch["labels"])}

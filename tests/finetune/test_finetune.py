@@ -370,6 +370,9 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--set", "metric_for_best_model=loss", "--set", "greater_is_better=true"], "is True, but a lower loss is better"),
         (["--set", "eval_strategy=no"], "train.eval_strategy is no; only what is validated is saved"),
         (["--set", "per_device_train_batch_size=0"], "train: batch_size should be a positive integer"),
+        (["--set", "per_device_eval_batch_size=0"], "train: batch_size should be a positive integer"),
+        (["--seed", "-1"], "--seed -1: a seed is from 0 to 4294967295"),
+        (["--seed", "4294967296"], "--seed 4294967296: a seed is from 0 to"),
         (["--set", "train_sampling_strategy=group_by_length"], "would have another order of examples after a kill"),
         (["--max-steps", "2", "--set", "max_steps=6"], "--set max_steps=6: has a flag of its own, too; give one of them"),
         (["--batch-size", "0"], "--batch-size 0: give 1 or more"),
@@ -602,6 +605,91 @@ def test_a_decoder_classifies_a_text_alike_whatever_stands_beside_it(
     del alone["tree"], beside["tree"]
     model = trained.model.eval()
     torch.testing.assert_close(model(**alone).logits[0], model(**beside).logits[0])
+
+
+def changed(file: Path, folder: Path, numbers: list[int], **columns: Any) -> Path:
+    """A copy of a data file without trees, in which some lines have other columns."""
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    for number, row in enumerate(rows, start=1):
+        del row["tree"]
+        row.update({name: make(row) for name, make in columns.items()} if number in numbers else {})
+    copy = folder / file.name
+    copy.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return copy
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("task", ["sequence-classification", "causal"])
+def test_a_text_without_a_token_is_refused_before_anything_is_trained(
+    pretrained: Path, tmp_path: Path, task: str, split: str, capsys
+):
+    """A decoder whose tokenizer puts no mark around texts reads nothing of an empty one."""
+    file = changed(pretrained / f"{split}.jsonl", tmp_path, [3], text=lambda row: "")
+    arguments = words(pretrained, tmp_path / "out", task, "--max-steps", "2")
+    arguments += ["--model", str(pretrained / "gpt2"), "--test", str(pretrained / "test.jsonl")]
+    arguments += ["--columns", "text=text", f"--{split}", str(file)]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert f"{file}:3: the text has no token, and a model needs one" in said
+    assert "num_updates" not in said
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize(
+    "column", [{"text": lambda row: f"{row['text']} </s>"}, {"text_pair": lambda row: "the cat"}]
+)
+def test_an_encoder_decoder_classifies_texts_with_as_many_ends(
+    pretrained: Path, tmp_path: Path, column, split: str, capsys
+):
+    """Its head looks for the last end of each text in the whole batch, and text may have that mark in it."""
+    file = changed(pretrained / f"{split}.jsonl", tmp_path, [2, 5], **column)
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", "--max-steps", "2")
+    arguments += ["--model", str(pretrained / "t5"), "--test", str(pretrained / "test.jsonl")]
+    assert main([*arguments, f"--{split}", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert f"{file}:2: has 2 tokens '</s>' in its input, but most have 1, and T5" in said
+    assert "num_updates" not in said
+
+
+def test_an_encoder_decoder_classifies_texts_with_an_end(pretrained: Path, tmp_path: Path, capsys):
+    import transformers
+
+    folder = tmp_path / "t5"
+    shutil.copytree(pretrained / "t5", folder)
+    transformers.AutoTokenizer.from_pretrained(pretrained / "gpt2").save_pretrained(folder)
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", "--max-steps", "2")
+    assert main([*arguments, "--model", str(folder)]) == 2
+    assert "train.jsonl:1: has no '</s>' in its input, whose state" in capsys.readouterr().err
+
+
+def test_words_that_a_tokenizer_leaves_out_are_told_and_not_called_cut(
+    pretrained: Path, tmp_path: Path, capsys
+):
+    """As BERT's leaves out characters that nobody sees, such as the selector behind an emoji."""
+    import transformers
+    from tokenizers import normalizers
+
+    folder = tmp_path / "bert"
+    shutil.copytree(pretrained / "bert", folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.save_pretrained(folder)
+    columns = {
+        "tokens": lambda row: [*row["tokens"], "\ufe0f"],
+        "tags": lambda row: [*row["tags"], "O"],
+    }
+    files = [
+        changed(pretrained / f"{split}.jsonl", tmp_path, [2, 3], **columns)
+        for split in ("train", "test")
+    ]
+    arguments = words(pretrained, tmp_path / "out", "token-classification", "--max-steps", "2")
+    arguments += ["--model", str(folder), "--train", str(files[0]), "--test", str(files[1])]
+    assert main(arguments) == 0
+    said = capsys.readouterr().err
+    assert f"{files[0]}:2: 2 of 24 examples hold words without a token of the model" in said
+    assert "2 inputs have words without a token, since they were cut or" in said
+    lines = (tmp_path / "out/hypotheses.txt").read_text("utf-8").splitlines()
+    assert [number for number, line in enumerate(lines, start=1) if line.endswith(" _")] == [2, 3]
 
 
 def test_longer_texts_than_a_model_has_positions_are_cut(pretrained: Path, tmp_path: Path, capsys):

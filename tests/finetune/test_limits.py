@@ -23,7 +23,7 @@ from treesyntax.errors import InputError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import Job
 from treesyntax.finetune.limits import lines_of_tokens, refuse_unwritable, settings_of_model
-from treesyntax.finetune.models import load_model, load_tokenizer
+from treesyntax.finetune.models import collator_of, load_model, load_tokenizer
 from treesyntax.finetune.outputs import predict
 
 END, IGNORED = 4, -100
@@ -141,6 +141,51 @@ def test_outputs_end_with_the_token_that_ends_targets(pretrained: Path, end: Any
     monkeypatch.setattr(trained.model, "generate", write)
     assert predict(job, trained, [Example({"text": "the cat", "tree": None}, None, 1)], 1) == [""]
     assert lengths == [1]
+
+
+def test_outputs_begin_after_the_token_that_targets_begin_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """That of mBART is the language of its tokenizer, whatever its configuration names."""
+    import transformers
+
+    words = ["<s>", "<pad>", "</s>", "<unk>", "▁the", "▁cat"]
+    tokenizer = transformers.MBartTokenizer(vocab=[(word, -1.0) for word in words])
+    tokenizer.tgt_lang = "de_DE"
+    tokenizer.save_pretrained(tmp_path)
+    config = transformers.MBartConfig(
+        vocab_size=len(tokenizer), d_model=8, encoder_layers=1, decoder_layers=1,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=8, decoder_ffn_dim=8,
+        decoder_start_token_id=2,
+    )  # fmt: skip
+    transformers.MBartForConditionalGeneration(config).save_pretrained(tmp_path)
+    job = Job(model=str(tmp_path), task="seq2seq", generate={"max_new_tokens": 1})
+    trained = load_model(job)
+    begun, generate = [], trained.model.generate
+
+    def write(**given: Any) -> torch.Tensor:
+        ids = generate(**given)
+        begun.append(int(ids[0, 0]))
+        return ids
+
+    monkeypatch.setattr(trained.model, "generate", write)
+    example = {"text": "the cat", "tree": None}
+    predict(job, trained, [Example(example, None, 1)], 1)
+    batch = collator_of(job, trained)([{**example, "target": "the"}])
+    assert begun == batch["decoder_input_ids"][0, :1].tolist()
+
+
+def test_targets_that_begin_otherwise_than_a_model_must_are_refused(
+    pretrained: Path, tmp_path: Path, capsys
+):
+    """Models of many languages come with the first token of an output, which a tokenizer may not know."""
+    words = arguments(pretrained, tmp_path, "sat cat", forced_bos_token_id=3)
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert (
+        "train.jsonl:1: has a target that the model cannot write: it begins with the token" in said
+    )
+    assert "forced_bos_token_id=3; save the tokenizer with the language of the targets" in said
 
 
 def test_targets_without_an_end_are_refused(pretrained: Path, tmp_path: Path, capsys):

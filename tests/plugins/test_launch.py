@@ -24,6 +24,7 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
     """fairseq's settings, as far as a launch has to do with them."""
     common = {
         "cpu": False, "fp16": False, "bf16": False, "amp": False, "fp16_no_flatten_grads": False,
+        "seed": 1,
     }  # fmt: skip
     distributed = {
         "distributed_world_size": 1, "distributed_rank": 0, "distributed_port": -1,
@@ -49,6 +50,8 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
     [
         ({"fp16": True}, {}, 0, "--fp16 is for GPUs; on a CPU use --amp"),
         ({"fp16": True, "cpu": True}, {}, 1, "--fp16 is for GPUs; on a CPU use --amp"),
+        ({"seed": -1}, {}, 0, "--seed -1: a seed is from 0 to 4294967295"),
+        ({"seed": 2**32}, {}, 0, "--seed 4294967296: a seed is from 0"),
         ({"bf16": True}, {}, 0, "--bf16 is for TPUs .*; use --amp"),
         ({"bf16": True}, {}, 1, "--bf16 is for TPUs .*; use --fp16"),
         ({"cpu": True, "distributed_world_size": 2}, {}, 0, "--cpu --distributed-world-size 2: st"),

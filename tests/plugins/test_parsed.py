@@ -75,6 +75,44 @@ def test_options_with_which_nothing_or_something_else_is_trained_are_refused(wor
     assert message in fault.problem
 
 
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        ("inverse_sqrt --warmup-updates 0", "--warmup-updates of 1 or more"),
+        ("inverse_sqrt --lr 0.1,0.01", "a single --lr and"),
+        ("cosine --max-update 0 --max-epoch 9", "--max-update above --warmup-updates, or"),
+        ("cosine --warmup-updates 9", "--max-update above --warmup-updates, or"),
+        ("polynomial_decay", "--total-num-update of 1 or more"),
+        ("polynomial_decay --total-num-update nine", "--total-num-update of 1 or more"),
+        ("tri_stage --warmup-steps 2", "--decay-steps of 1 or more, or --phase-ratio with"),
+        ("triangular --max-lr 0.001 --lr 0.01", "a single --lr below --max-lr"),
+        ("triangular --max-lr 0.1 --lr 0.01 --lr-period-updates 1", "--lr-period-updates of 2"),
+        ("reduce_lr_on_plateau --lr 0.1,0.01", "a single --lr"),
+    ],
+)
+def test_a_schedule_without_a_rate_is_refused(words, needs):
+    """fairseq divided by nothing, or ended in an assertion or an error of hydra."""
+    fault = check("fairseq-train", [*TRAINING, "--lr-scheduler", *words.split()])
+    assert fault is not None
+    assert fault.flag == "lr-scheduler"
+    assert "gives no rate with these options; it needs " in fault.problem
+    assert needs in fault.problem
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "inverse_sqrt", "inverse_sqrt --warmup-updates 1", "cosine --warmup-updates 8", "step",
+        "cosine --max-update 0 --max-epoch 9 --lr-period-updates 5", "fixed --lr 0.1,0.01",
+        "polynomial_decay --total-num-update 9", "tri_stage --decay-steps 2",
+        "tri_stage --phase-ratio [0.1,0.4,0.5]", "triangular --max-lr 0.1 --lr 0.01",
+        "reduce_lr_on_plateau --warmup-updates 3",
+    ],
+)  # fmt: skip
+def test_a_schedule_with_a_rate_is_taken(words):
+    assert check("fairseq-train", [*TRAINING, "--lr-scheduler", *words.split()]) is None
+
+
 def test_shards_that_divide_nothing_are_refused():
     with pytest.raises(OptionError, match="--num-shards divides nothing .* each a split of its"):
         parse_generation(*PATH, "--num-shards", "4")

@@ -126,6 +126,21 @@ def test_a_resumed_training_is_as_patient_as_an_undisturbed_one(stopped, data, t
         assert "hasn't improved for last 3 runs" in job.output()
 
 
+@pytest.mark.parametrize("stopped", [1, 2, 3])
+def test_a_resumed_training_lowers_its_rate_where_an_undisturbed_one_does(stopped, data, tmp_path):
+    """No validation is so much better than the first one, so that every second after it halves the rate."""
+    flags = [
+        "--lr-scheduler", "reduce_lr_on_plateau", "--lr-patience", 1, "--lr-shrink", 0.5,
+        "--lr-threshold", 0.9, "--patience", 99, "--save-interval", 1,
+    ]  # fmt: skip
+    whole = train(data / "nary_dfs", tmp_path / "whole", *flags, "--max-epoch", 5)
+    train(data / "nary_dfs", tmp_path / "halves", *flags, "--max-epoch", stopped)
+    halves = train(data / "nary_dfs", tmp_path / "halves", *flags, "--max-epoch", 5)
+    rates = [re.findall(r'"train_lr": "([^"]+)"', job.output()) for job in (whole, halves)]
+    assert len({*rates[0]}) == 2
+    assert rates[0] == rates[1]
+
+
 @pytest.mark.skipif(not SOAK, reason="loads fairseq once more; runs with make soak")
 def test_a_command_of_its_own_gives_the_same_checkpoint(data: Path, tmp_path: Path):
     """Nothing between the command line and fairseq, and other addresses in memory."""

@@ -80,12 +80,13 @@ class TreeCollator:
 
     Attributes:
         cut: how many inputs and targets have been cut, in this process.
+        untagged: how many words with a label have no token, in inputs that were not cut, in this process.
         joins_words: whether the tokenizer reads a list of words as if no space stood between them.
         is_first: whether no batch was made yet; a first one without any tree is warned of.
 
     Raises:
         OptionError: for a tokenizer that does not say where its tokens stand; when called, for examples
-            with other keys, or without one that is needed.
+            with other keys, or without one that is needed, and for a text without any token.
         TreeError: when called, for words that are not those of the tree, with the number of the example.
     """
 
@@ -117,7 +118,7 @@ class TreeCollator:
         self.model = model
         self.joins_words = _joins_words(tokenizer)
         self.ignore = frozenset([ignore] if isinstance(ignore, str) else ignore)
-        self.cut = 0
+        self.cut = self.untagged = 0
         self.is_first = True
 
     def __call__(self, examples: Sequence[Mapping[str, Any]]) -> Movable:
@@ -189,7 +190,13 @@ class TreeCollator:
         )
         if most is not None and len(encoding["input_ids"]) > most:
             raise OptionError(f"{most} tokens have no room for those that the tokenizer adds")
-        self._count_cut(bool(encoding.encodings[0].overflowing), "inputs", most)
+        if not encoding["input_ids"]:
+            raise OptionError(
+                "the text has no token, and a model needs one; leave it out, or let the tokenizer begin texts "
+                "with a special one"
+            )
+        is_cut = bool(encoding.encodings[0].overflowing)
+        self._count_cut(is_cut, "inputs", most)
         nodes, of_tokens, count = self._aligned(encoding, texts, words, trees, example.get("spans"))
         row: dict[str, Any] = {
             name: list(encoding[name])
@@ -199,6 +206,7 @@ class TreeCollator:
         labels = self._numbers(example)
         if isinstance(labels, list) and not any(isinstance(label, float) for label in labels):
             labels = _at_first_tokens(labels, of_tokens, count)
+            self._count_untagged(0 if is_cut else count - len({*of_tokens} - {None}))
         if target is not None:
             if labels is not None:
                 raise OptionError("an example has a target or labels, not both")
@@ -440,6 +448,14 @@ class TreeCollator:
                 "%s are longer than %s tokens and are cut; TreeCollator.cut counts them", name, most
             )
         self.cut += is_cut
+
+    def _count_untagged(self, count: int) -> None:
+        if count and not self.untagged:
+            log.warning(
+                "the tokenizer leaves words out, such as invisible characters, and their labels count in no "
+                "loss; TreeCollator.untagged counts them"
+            )
+        self.untagged += count
 
 
 def _at_first_tokens(labels: list[Any], of_tokens: Sequence[int | None], count: int) -> list[Any]:

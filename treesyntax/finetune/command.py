@@ -181,8 +181,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     _need(args, "model", "task", "train", "out", *(() if args.hold_out else ("valid",)))
     job = job_of(args)
-    if args.test is not None:
-        _test_examples(job, args)  # a fault in them is not told only when all is trained
+    test = None
+    if args.test is not None:  # a fault in them is not told only when all is trained
+        test = (_test_examples(job, args), args.test)
     if _launch():
         return 0
     from treesyntax.finetune.training import finetune
@@ -193,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
         for name in (split, f"{split}_trees", f"{split}_target")
         if (value := getattr(args, name)) is not None
     }
-    facts = finetune(job, args.out, files)
+    facts = finetune(job, args.out, files, test)
     if os.environ.get(PROCESS, "0") != "0":
         return 0  # the first of several processes writes and tells
     if args.test is not None:
@@ -313,6 +314,7 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
     import torch
 
     from treesyntax.finetune.data import check_answers
+    from treesyntax.finetune.inputs import check_inputs
     from treesyntax.finetune.job import MODEL_FOLDER, TAGS, read_job
     from treesyntax.finetune.models import load_trained
     from treesyntax.finetune.outputs import no_tag, predict
@@ -326,6 +328,7 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
     except InputError as error:
         print(f"treesyntax finetune: {error}; such answers count as wrong", file=sys.stderr)
     trained = load_trained(job, folder / MODEL_FOLDER)
+    check_inputs(job, trained, examples, args.test)
     if torch.cuda.is_available():
         trained.model.to("cuda")
     with progress_bar() as bar:
@@ -333,10 +336,11 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
         lines = predict(
             job, trained, examples, args.batch_size, lambda done: bar.update(shown, completed=done)
         )
-    cut = sum(no_tag(job.labels) in line.split() for line in lines) if job.task == TAGS else 0
-    if cut:
+    lacking = sum(no_tag(job.labels) in line.split() for line in lines) if job.task == TAGS else 0
+    if lacking:
         print(
-            f"treesyntax finetune: {cut} inputs were cut; tags that are lacking count as wrong",
+            f"treesyntax finetune: {lacking} inputs have words without a token, since they were cut or their "
+            "characters are invisible; tags that are lacking count as wrong",
             file=sys.stderr,
         )
     if args.generated is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.files import write_json
+from treesyntax.jobs.flags import LARGEST_SEED
 from treesyntax.made.records import read_record_of
 from treesyntax.yaml_text import MisreadError, value_of
 
@@ -112,9 +113,11 @@ class Job:
     files: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for an unknown task, column, or one of our settings of another type."""
+        """Raises OptionError for an unknown task, column, a seed that is none, or one of our settings of another type."""
         if self.task not in TASKS:
             raise unknown_name("task", self.task, TASKS, "--task:")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise OptionError(f"--seed {self.seed}: a seed is from 0 to {LARGEST_SEED}")
         for name in self.columns:
             if name not in COLUMNS:
                 raise unknown_name("kind of column", name, COLUMNS, "--columns:")

@@ -19,6 +19,7 @@ MOST_NEW_TOKENS = 128
 """Of an output, unless ``max_new_tokens`` or ``max_target_length`` says otherwise."""
 SETTINGS_FILE = "generation_config.json"
 NO_REPEAT, LEAST, LEAST_NEW = "no_repeat_ngram_size", "min_length", "min_new_tokens"
+START, FIRST = "decoder_start_token_id", "forced_bos_token_id"
 MOST = ("max_new_tokens", "max_length")
 OF_SAMPLING = ("do_sample", "temperature", "top_k", "top_p", "min_p", "typical_p")
 """Settings without effect, since outputs are not sampled."""
@@ -41,6 +42,14 @@ def ends_of(tokenizer: Any, model: Any) -> list[int]:
     ends = model.generation_config.eos_token_id
     known = ends if isinstance(ends, list) else [ends]
     return [end for end in dict.fromkeys([*known, tokenizer.eos_token_id]) if end is not None]
+
+
+def start_of(tokenizer: Any, model: Any) -> int | None:
+    """The token after which an encoder-decoder learns to begin a target; mBART's is the language of the tokenizer."""
+    labels = tokenizer(text_target="", return_tensors="pt")["input_ids"]
+    if not labels.numel():
+        return None
+    return int(model.prepare_decoder_input_ids_from_labels(labels=labels)[0, 0])
 
 
 def refuse_unwritable(
@@ -83,6 +92,19 @@ def refuse_unwritable(
             )
             raise InputError(file, examples[longest].line, cause, remedy)
     settings = settings_of_model(job, model)
+    first = None if FIRST in job.generate else getattr(model.generation_config, FIRST, None)
+    for example, (_, target) in zip(examples, sequences, strict=True):
+        if first is not None and job.task != CAUSAL and target[:1] != [first]:
+            begun = target[0] if target else None
+            cause = (
+                f"has a target that the model cannot write: it begins with the token {begun}, but {SETTINGS_FILE} has "
+                f"{FIRST}={first}"
+            )
+            remedy = (
+                "save the tokenizer with the language of the targets (tgt_lang), or give --generate "
+                f"{FIRST}={begun}"
+            )
+            raise InputError(file, example.line, cause, remedy)
     for example, (prompt, target) in zip(examples, sequences, strict=True):
         if name := _forbidding(settings, prompt, target):
             cause = f"has a target that the model cannot write: its {SETTINGS_FILE} has {name}={settings[name]}"

@@ -13,7 +13,13 @@ from treesyntax.bridges.collator import IGNORED
 from treesyntax.errors import OptionError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
-from treesyntax.finetune.limits import MOST_NEW_TOKENS, ends_of, lines_of_tokens
+from treesyntax.finetune.limits import (
+    MOST_NEW_TOKENS,
+    START,
+    ends_of,
+    lines_of_tokens,
+    start_of,
+)
 from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
@@ -85,6 +91,8 @@ def _lines(
             options["max_new_tokens"] = min(wanted, most - (prompt or 1)) if most else wanted
         if prompt:
             options.setdefault("pad_token_id", trained.tokenizer.pad_token_id)
+        elif (start := start_of(trained.tokenizer, trained.model)) is not None:
+            options.setdefault(START, start)
         if ends := ends_of(trained.tokenizer, trained.model):
             options.setdefault("eos_token_id", ends)
         ids = trained.model.generate(**batch, **options)

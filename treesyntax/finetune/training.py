@@ -23,7 +23,7 @@ import torch
 from treesyntax.bridges.bridge import read_batch
 from treesyntax.bridges.collator import TreeCollator
 from treesyntax.endings import CAP, LAST, RESTED, Ending
-from treesyntax.errors import InputError, OptionError, TreeError, need_package, unknown_name
+from treesyntax.errors import OptionError, need_package, unknown_name
 from treesyntax.files import read_json, read_object, sha256_of, write_json
 from treesyntax.finetune.command import PROCESS
 from treesyntax.finetune.data import (
@@ -36,6 +36,7 @@ from treesyntax.finetune.data import (
     with_classes,
     with_node_labels,
 )
+from treesyntax.finetune.inputs import check_inputs, encoded
 from treesyntax.finetune.job import (
     CAUSAL,
     CLASSES,
@@ -66,6 +67,7 @@ from treesyntax.model.blindness import LOOKED_AT, refuse_blind
 from treesyntax.model.composition import parse_spec
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
+from treesyntax.remarks import remarks_of
 from treesyntax.trees.controls import RANDOM
 
 hide_broken_torchaudio()
@@ -203,13 +205,19 @@ def metrics_of(job: Job, best: str) -> list[str]:
     return list(dict.fromkeys([*usual, *([] if best == LOSS else [best])]))
 
 
-def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
+def finetune(
+    job: Job,
+    out: Path,
+    files: Mapping[str, Path],
+    test: tuple[Sequence[Example], Path] | None = None,
+) -> dict[str, Any]:
     """Train a job to its end, from its last checkpoint if it has one; return what came out.
 
     Args:
         job: what is trained.
         out: the folder; the same job goes on in it, another one is refused.
         files: ``train`` and ``valid``, and ``train_trees`` and ``valid_trees`` for trees in files of their own.
+        test: examples to predict afterwards, and their file, so that a fault in them is told before.
 
     Raises:
         OptionError: for settings that do not exist, a model that is not there, another job's folder.
@@ -233,7 +241,7 @@ def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
     job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
     first = os.environ.get(PROCESS, "0") == "0"  # of several, one holds the folder for all
     with training_in(out, "--out") if first else nullcontext():
-        return _finetune(job, out, data, files, remarks)
+        return _finetune(job, out, data, files, remarks, test)
 
 
 def _finetune(
@@ -242,6 +250,7 @@ def _finetune(
     data: Mapping[str, Sequence[Example]],
     files: Mapping[str, Path],
     remarks: Sequence[str],
+    test: tuple[Sequence[Example], Path] | None,
 ) -> dict[str, Any]:
     """Train in a folder that no other training writes in."""
     _take(job, out)
@@ -256,10 +265,15 @@ def _finetune(
         lacking[split] = check_trees(data[split], files.get(split, files["train"]))
     if pretrained.reads_trees and not job.control:
         refuse_blind(pretrained.model.injections, _with_random(collator, data["train"]))
-    rows = {
-        split: _encoded(job, pretrained, collator, examples, files.get(split, files["train"]))
-        for split, examples in data.items()
-    }
+    rows, unread = {}, []
+    for split, examples in data.items():
+        file = files.get(split, files["train"])
+        with remarks_of(file) as noted:
+            rows[split] = encoded(job, pretrained, collator, examples, file)
+        noted.records = len(examples)
+        unread += noted.texts("examples")
+    if test is not None:
+        check_inputs(job, pretrained, *test)
     model_settings, spelling = {}, []
     if job.task in WRITES:
         ends = ends_of(pretrained.tokenizer, pretrained.model)
@@ -274,7 +288,7 @@ def _finetune(
         log.write(
             f"outputs follow {SETTINGS_FILE} of the model too, unless --generate says otherwise: {texts}"
         )
-    for text in (*remarks, *filter(None, spelling)):
+    for text in (*remarks, *unread, *filter(None, spelling)):
         log.write(text)
     if collator.cut:
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")
@@ -285,6 +299,7 @@ def _finetune(
     log.begin(last, arguments.device)
     with _at_fault("train", lambda: not log.trains):
         trainer = TreeTrainer(job, pretrained, data["valid"], arguments, collator, rows, log)
+        trainer.get_eval_dataloader()  # its settings are else told after the first updates
         if last is None and job.task in WRITES:  # what cannot be generated is not told at the end
             with torch.random.fork_rng(), _at_fault("--generate"):
                 predict(job, pretrained, data["valid"][:2], 2)
@@ -331,31 +346,6 @@ def _with_random(
         if other != inputs:
             given, drawn = (read_batch(collator([both])["tree"]) for both in (inputs, other))
             yield given, drawn
-
-
-def _encoded(
-    job: Job,
-    pretrained: Pretrained,
-    collator: TreeCollator,
-    examples: Sequence[Example],
-    file: Path,
-) -> list[dict[str, Any]]:
-    """The examples as a model reads them, tokenized once."""
-    key = "target" if job.task in WRITES else "labels" if job.task == TAGS else "label"
-    rows = []
-    words = pretrained.model.get_input_embeddings().num_embeddings
-    for example in examples:
-        try:
-            rows.append(collator.encode({**example.inputs, key: example.answer}))
-        except (TreeError, OptionError) as error:
-            raise InputError(file, example.line, str(error)) from None
-        if (largest := max(rows[-1]["input_ids"], default=0)) >= words:
-            token = pretrained.tokenizer.convert_ids_to_tokens(largest)
-            cause = f"the model has {words} tokens, and its tokenizer has {token!r} beyond"
-            raise InputError(
-                file, example.line, cause, "resize the model's embeddings and save it anew"
-            )
-    return rows
 
 
 def last_checkpoint(out: Path) -> Path | None:

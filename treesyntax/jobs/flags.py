@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 DATA_TREES = "--trees-of-the-data="
 """Begins a word that a study adds to a training that is checked: the format of its source, and the linearization
 of its target, such as ``conllu:words``. fairseq-train itself has no such flag."""
+LARGEST_SEED = 2**32 - 1
+"""Of numpy, which draws the first random numbers of a training."""
 _NAMED = re.compile(r"(?:argument )?(--[\w-]+)\S*:? ?(.*)", re.DOTALL)
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import OptionError
+from treesyntax.jobs.flags import LARGEST_SEED
 
 Flags = dict[str, Any]
 """Flags of a command line by name without dashes: text, numbers, true, or lists of those."""
@@ -17,7 +18,6 @@ Flags = dict[str, Any]
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 AWKWARD = re.compile(r"[\s'\"\\]")
 """What a shell would not leave in its word."""
-LARGEST_SEED = 2**32 - 1  # of numpy
 DATA = "data"
 """``{data}`` stands for a folder inside the study, so it keeps its name in the recipe."""
 RENAMED = {f"{side}-linearization": f"{side}-view" for side in ("source", "target", "scoring")}
