@@ -26,7 +26,8 @@ _COLUMNS = 10
 ID, FORM, HEAD, DEPREL, MISC = 0, 1, 6, 7, 9
 _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 _TOKENS = re.compile(rf"^{_RANGE.pattern}\t", re.MULTILINE)
-_NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+# Tables of pandas have words 1.0, 2.0, 3.0; the first empty node behind a word is 1.1.
+_NOT_A_WORD = re.compile(r"[0-9]+(?:-[0-9]+|\.[1-9][0-9]*)")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
 EMPTY = "# text ="
