@@ -52,6 +52,7 @@ def test_forms(text, expected):
         ("answer(stateid('new york'))", "the FunQL of GeoQuery, as prolog"),
         ("answer _a 'b'", 'token 3, "\'b\'", holds "\'"; here arguments follow a name without'),
         ("answer _a b,", "token 3, 'b,', holds ','"),
+        ("answer _a ‘b’", "token 3, '‘b’', holds '‘'"),
         ("answer a .", "the form ends with a full stop"),
     ],
 )

@@ -221,6 +221,8 @@ def test_the_full_stop_of_a_clause_is_left_out_and_counted(text, same):
         ("p(a).q(b)", "'.q(' follows a complete term"),
         ("p(a.b)", "'a.b' is no name"),
         ("p({a})", "'{a}' is no name"),
+        ("p(‘a’)", "'‘a’' is no name"),
+        ("p（a）", "'p（a）' is no name"),
         ("p(a) % why", "'%' begins a comment; take comments out"),
         ("%why", "'%' begins a comment; take comments out"),
         ("/* why */ f(a)", "'/*' begins a comment; take comments out"),

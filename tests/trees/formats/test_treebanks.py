@@ -310,6 +310,11 @@ def test_words_with_their_places_are_refused():
     ("text", "said"),
     [
         ("(S (NP the/DT dog/NN) barked/VBD)", "tags in all words (cat/NN)"),
+        (
+            "(S (NP well/UH ,/, the/DT dogs/NNS) ran/VERB ``/`` -LRB-/-LRB- ./.)",
+            "tags in all words",
+        ),
+        ("(S (NP and/or) (VP ran) (. /.) (. ./.))", "escapes of the Penn Treebank"),
         ("(ROOT [12.3] (S [-4.5] (NP the)))", "numbers in brackets as words ([12.3])"),
         ("(S (NP it) (VP &apos;s))", "escapes of Moses' tokenizer"),
         ("(S (NP &ldquo;) (VP &#8220;) (X &LR;))", "escapes of HTML or SGML"),
@@ -317,6 +322,7 @@ def test_words_with_their_places_are_refused():
         ("(S (NP and/or) (VP [1] x@y.z 1/2))", None),
         ("(S (NP-SBJ *T*-1) (VP go))", "words that look like traces"),
         ("(S (NP-SBJ *) (VP go (QP *U*)))", "words that look like traces"),
+        ("(IP (NP-SBJ *speaker*) (NP-OB1 *hearer+pro*) (VB go))", "words that look like traces"),
         ("(S (NP he) (CP-REL (WNP-1 who) (C 0) (VP sat)))", "words that look like traces"),
         ("(S (CP-REL (WADVP-1 0) (VP sat)))", "words that look like traces"),
         ("(S (NP (CD 0)) (WP 0) (NN C) (VP C))", None),

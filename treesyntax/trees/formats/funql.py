@@ -25,7 +25,7 @@ _SEVERAL = ("intersection", "or")
 _TWO = ("_equals", "_services", "_miles_distant")
 _ONE = ("_", "argmin_", "argmax_", "sum_", "answer", "count", "not")
 _UNLIMITED = -1
-_TERM = re.compile("""[(),'"]""")
+_TERM = re.compile("""[(),'"‘’“”（），]""")
 
 
 def parse(text: str) -> Tree:

@@ -12,8 +12,8 @@ that this empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words li
 elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped.
 Others get a label, since a label becomes a token: ``TOP`` at the root, ``X`` elsewhere. The name that
 historical corpora give a tree, ``( (IP-MAT …) (ID NAME))``, is no word of its text and is dropped; their
-marks, ``(CODE <P_1>)``, lemmas in words, and marks of spoken language, ``(-DFL- E_S)``, are counted. Graphs of AMR
-are refused.
+marks, ``(CODE <P_1>)``, lemmas in words, and marks of spoken language, ``(-DFL- E_S)``, are counted. Graphs of AMR,
+derivations of CCGbank and trees of discourse (RST) are refused.
 """
 
 from __future__ import annotations
@@ -53,10 +53,13 @@ _ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
 _TRACE, _NAME, _MARKUP = "-NONE-", "ID", ("CODE", "METADATA", "-DFL-")
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
-_TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
+_TAG = re.compile(r".+/(?:[A-Z]{2,5}\$?|[^\w\s]{1,2})")
+"""A word with its tag, ``cat/NN``, or a sign with its own, ``./.``"""
+_SCORE = re.compile(r"\[-?[0-9]+\.[0-9]+\]")
 _INDEXED = re.compile(r"([0-9]{1,9})=\S+")
 _TRACE_SIGN = re.compile(
-    r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb)\*(?:-[0-9]+)?"
+    r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb|(?:speaker|hearer)(?:\+hearer|\+pro)?)\*"
+    r"(?:-[0-9]+)?"
 )
 _UNSAID = re.compile(r"C|W[A-Z]+P(?:-[0-9]+)?")
 """Above a 0 that stands for a word which is not said, as in ``(CP-REL (WNP-1 0) (C 0) …``."""
@@ -64,6 +67,17 @@ _WITH_LEMMAS = {",-,", ".-."}
 """Commas and full stops of corpora in which each word has its lemma behind it."""
 _ODD_SIGNS = ("/", "[", "&", "@", *sorted(_WITH_LEMMAS))
 """A text without any of them has no word that `_check_words` counts."""
+_OTHER_TREEBANKS = {
+    "(<T ": (
+        "is a derivation of CCGbank, whose categories and tags would be read as words",
+        "make brackets of it first, such as (S[dcl] (NP dogs) (S[dcl]\\NP bark))",
+    ),
+    "(rel2par ": (
+        "is a tree of discourse (.dis), whose spans and relations would be read as words",
+        "make brackets of it first, such as (elaboration (Nucleus they ran) (Satellite home))",
+    ),
+}
+"""What is wrong with brackets that hold such a sign, and what to do."""
 _IN_WORDS = "brackets that belong to words are written -LRB- and -RRB-"
 TOP, NO_LABEL = "TOP", "X"
 """The labels of unlabelled brackets: of the root, and of others."""
@@ -114,6 +128,9 @@ def parse_mrg(text: str) -> Tree:
 
 
 def _parse(text: str, remedy_if_open: str) -> Tree:
+    for sign, (cause, remedy) in _OTHER_TREEBANKS.items():
+        if sign in text:
+            raise RecordError(cause, remedy)
     parents, labels, words = _scan(text, remedy_if_open)
     if labels[-2:-1] == [_NAME] and _ends_with_name(parents, labels, words):
         remark(NAMES)
