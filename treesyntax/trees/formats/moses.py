@@ -57,6 +57,15 @@ ESCAPES = Remark(
     "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
 )
 
+UNSPLIT = Remark(
+    "punctuation at the end of words (home, or home.)",
+    "--pretokenized takes both for a single word: leave it out, or split the text first",
+)
+_UNSPLIT = re.compile(
+    r"[^\W\d_]{2}(?:,(?!\S)|[.?!][\"'”»)\]]*\s*$)|[^\W\d_][\N{FULLWIDTH COMMA}。\N{FULLWIDTH EXCLAMATION MARK}？、；]"
+)
+"""Not behind a single letter: of ``U.S.`` the full stop is a part."""
+
 SUBWORD = re.compile(r"\w@@(?!\S)|(?<!\S)(?:▁|##)\w|\S￭(?!\S)|(?<!\S)￭\S")
 _SUBWORD_SIGNS = ("@@", "▁", "##", "￭")
 SUBWORDS = Remark(
@@ -75,6 +84,12 @@ def check_raw(text: str) -> None:
     """Remark on what a line that is to be parsed should not have."""
     check_markup(text)
     check_tool_words(text)
+
+
+def check_split(text: str) -> None:
+    """Remark on a line of which white space does not separate the words."""
+    if count := len(_UNSPLIT.findall(text)):
+        remark(UNSPLIT, count)
 
 
 def check_tool_words(text: str) -> None:
