@@ -35,7 +35,7 @@ from treesyntax.trees.formats.base import (
     refuse_graph,
     subtrees_ending,
 )
-from treesyntax.trees.formats.moses import check_escapes, check_penn
+from treesyntax.trees.formats.moses import FACTOR_SIGNS, check_escapes, check_penn, check_tags
 from treesyntax.trees.tree import Tree
 
 _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
@@ -53,8 +53,6 @@ _ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
 _TRACE, _NAME, _MARKUP = "-NONE-", "ID", ("CODE", "METADATA", "-DFL-")
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
-_TAG = re.compile(r".+/(?:[A-Z]{2,5}\$?|[^\w\s]{1,2})")
-"""A word with its tag, ``cat/NN``, or a sign with its own, ``./.``"""
 _SCORE = re.compile(r"\[-?[0-9]+\.[0-9]+\]")
 _INDEXED = re.compile(r"([0-9]{1,9})=\S+")
 _TRACE_SIGN = re.compile(
@@ -65,7 +63,7 @@ _UNSAID = re.compile(r"C|W[A-Z]+P(?:-[0-9]+)?")
 """Above a 0 that stands for a word which is not said, as in ``(CP-REL (WNP-1 0) (C 0) …``."""
 _WITH_LEMMAS = {",-,", ".-."}
 """Commas and full stops of corpora in which each word has its lemma behind it."""
-_ODD_SIGNS = ("/", "[", "&", "@", *sorted(_WITH_LEMMAS))
+_ODD_SIGNS = (*FACTOR_SIGNS, "[", "&", "@", *sorted(_WITH_LEMMAS))
 """A text without any of them has no word that `_check_words` counts."""
 _OTHER_TREEBANKS = {
     "(<T ": (
@@ -86,10 +84,6 @@ ONLY_TRACES = Remark("traces alone", "nothing is left of them: they are empty se
 UNTAGGED = Remark(
     f"words that look like traces (*T*-1, or 0 below C) but are not under {_TRACE}",
     f"they are read as words: write ({_TRACE} *T*-1), or remove them",
-)
-TAGGED = Remark(
-    "tags in all words (cat/NN)",
-    "the words are read with their tags: write (NN cat), or take them off",
 )
 SCORES = Remark(
     "numbers in brackets as words ([12.3])", "scores of a parser are no words: print none"
@@ -184,8 +178,7 @@ def _check_words(words: list[str], text: str) -> None:
     check_penn(words)
     if not _WITH_LEMMAS.isdisjoint(words) and 2 * sum("-" in x[1:-1] for x in words) > len(words):
         remark(LEMMAS)
-    if len(words) > 1 and all(map(_TAG.fullmatch, words)):
-        remark(TAGGED)
+    check_tags(text, words)
     if scores := sum(map(bool, map(_SCORE.fullmatch, words))):
         remark(SCORES, scores)
 
