@@ -12,8 +12,10 @@ from itertools import pairwise
 from operator import index
 
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.formats.moses import after_nothing
 from treesyntax.trees.formats.offsets import (
     OTHER_FORM,
+    begin_of,
     check_spelling,
     not_there,
     refuse_other_units,
@@ -48,7 +50,7 @@ def trees_of(nested: Trees | Sequence[Trees]) -> list[Tree]:
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
-    """Find where words stand in a text, from left to right; only white space may stand between them.
+    """Find where words stand in a text, from left to right; only what nobody sees may stand between them.
 
     The text may spell brackets and slashes as a treebank does (``-LRB-``, ``\\/``).
 
@@ -58,8 +60,7 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     spans: list[Span] = []
     position = 0
     for number, word in enumerate(words, start=1):
-        while text[position : position + 1].isspace():
-            position += 1
+        position = begin_of(word, text, position)
         end = position + len(word)
         if not word or not text.startswith(word, position):
             escaped = spellings(word).match(text, position) if word else None
@@ -71,9 +72,9 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
             )
         spans.append((position, end))
         position = end
-    if words and text[position:].strip():
+    if words and (rest := text[after_nothing(text, position) :].rstrip()):
         raise TreeError(
-            f"the text goes on after the last word of the tree, with {text[position:].strip()[:20]!r}",
+            f"the text goes on after the last word of the tree, with {rest[:20]!r}",
             "give the very text of the tree, or the spans of its words",
         )
     return spans

@@ -45,7 +45,9 @@ INVISIBLE = Remark(
     "invisible characters (soft hyphens, zero-width spaces, byte order marks, marks of direction)",
     "words with them are other words: take them out on both sides before text is parsed",
 )
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_BETWEEN_WORDS = "\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
+_INVISIBLE = re.compile(f"[\u00ad{_BETWEEN_WORDS}]")
+_NOTHING = re.compile(rf"[\s{_BETWEEN_WORDS}]*")
 DECODED = Remark(
     "characters that were decoded wrongly (Ã© for é, â€™ for ’, or \ufffd)",
     "words with them are other words: decode the original file again, or mend them as with Python's ftfy",
@@ -86,6 +88,12 @@ _TAGGED = re.compile(r".+(?:/(?:[A-Z]{2,5}\$?|[^\w\s]{1,2})|[|￨#].+)")
 """A word with its tag, or a sign with its own, ``./.``; factors of Moses and OpenNMT; OntoNotes in Arabic."""
 FACTOR_SIGNS = ("/", "|", "￨", "#")
 """A text without any of them has no such words."""
+
+
+def after_nothing(text: str, position: int) -> int:
+    """The position behind what nobody sees between words: white space, zero-width spaces, marks of direction."""
+    nothing = _NOTHING.match(text, position)
+    return nothing.end() if nothing else position
 
 
 def check_raw(text: str) -> None:
