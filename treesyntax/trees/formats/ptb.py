@@ -50,6 +50,9 @@ _BACKSLASH = re.compile(r"\\+(?=[/*])")
 _QUOTE_SIGN = "[\"'`«»‹›“”‘’‚„]"
 _QUOTES = re.compile(f"{_QUOTE_SIGN}+")
 _ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
+_APOSTROPHES = "'’"
+_SIGNS = {"--": re.compile("--|[—–]"), "...": re.compile(r"\.\.\.|…")}
+"""Signs that CoreNLP and others write in the ASCII of the treebank."""
 _TRACE, _NAME, _MARKUP = "-NONE-", "ID", ("CODE", "METADATA", "-DFL-")
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
@@ -307,14 +310,18 @@ def _escaped(word: str) -> str:
 
 
 def spellings(word: str) -> re.Pattern[str]:
-    """The pattern of a word that a text may spell with a treebank's escapes and quotes or without them.
+    """The pattern of a word that a text may spell with a treebank's escapes, quotes and dashes or without them.
 
     Matched at a place of a text, quotes are as few signs as can be: the next word may be a quote, too.
     """
     if _QUOTES.fullmatch(word):
         return _ANY_QUOTE
+    if word in _SIGNS:
+        return _SIGNS[word]
 
     def spelling(sign: str) -> str:
+        if sign in _APOSTROPHES:
+            return f"[{_APOSTROPHES}]"
         if escape := _ESCAPES.get(sign):
             return f"(?:{re.escape(sign)}|{escape}|{escape.lower()})"
         return (r"\\?" if sign in "/*" else "") + re.escape(sign)
