@@ -17,6 +17,7 @@ from treesyntax.trees.formats.offsets import (
     OTHER_FORM,
     begin_of,
     check_spelling,
+    end_of,
     not_there,
     refuse_other_units,
 )
@@ -61,10 +62,7 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     position = 0
     for number, word in enumerate(words, start=1):
         position = begin_of(word, text, position)
-        end = position + len(word)
-        if not word or not text.startswith(word, position):
-            escaped = spellings(word).match(text, position) if word else None
-            end = escaped.end() if escaped else position
+        end = end_of(word, text, position)
         if end == position:
             raise TreeError(
                 f"word {number} ({word[:40]!r}) {not_there(word, text, position)}",

@@ -205,6 +205,15 @@ def test_what_nobody_sees_may_stand_between_words(text, words, spans):
     assert conllu_spans(record, text) == spans
 
 
+def test_words_of_a_treebank_may_have_its_escapes_where_the_text_has_signs():
+    """CoreNLP writes the brackets, quotes and dashes of the Penn Treebank into CoNLL-U, too."""
+    record = conllu_record("1|``", "2|-LRB-", "3|it", "4|'s", "5|-rrb-", "6|--", "7|''")
+    spans = [(0, 1), (1, 2), (2, 4), (4, 6), (6, 7), (8, 9), (9, 10)]
+    assert conllu_spans(record, "“(it’s) –”") == spans
+    with pytest.raises(RecordError, match="the word '-rrb-' is not at character 6 of the text"):
+        conllu_spans(record, "“(it’s] –”")
+
+
 def test_words_in_another_normal_form_are_named():
     record = conllu_record("1|un", "2|thé")
     with pytest.raises(RecordError, match=r"stands in other Unicode .* \(NFC and NFD\): normalize"):

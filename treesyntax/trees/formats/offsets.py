@@ -140,6 +140,14 @@ def begin_of(word: str, text: str, position: int) -> int:
     return position if text.startswith(word, position) else after_nothing(text, position)
 
 
+def end_of(word: str, text: str, begin: int) -> int:
+    """Where a word ends that begins there, as it is or in another of its `spellings`; ``begin`` if it does not."""
+    if text.startswith(word, begin):
+        return begin + len(word)
+    match = spellings(word).match(text, begin)
+    return match.end() if match else begin
+
+
 def check_spelling(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
     """Refuse spans where most words of a tree are not; count single words that are spelt otherwise there.
 
@@ -265,13 +273,13 @@ def _spans_of_forms(text: str, line: str) -> list[Span]:
             spans.append(spans[-1])
             continue
         last, form = token, (token or row)[1]
-        position = begin_of(form, line, position)
-        if not line.startswith(form, position):
+        begin = begin_of(form, line, position)
+        position = end_of(form, line, begin)
+        if position == begin:
             fault = not_there(form, line, position)
             remedy = "give the very text of the trees, or parse it with treesyntax parse"
             raise RecordError(f"the word {form[:40]!r} {fault}", remedy, offset)
-        spans.append((position, position + len(form)))
-        position += len(form)
+        spans.append((begin, position))
     if rest := line[after_nothing(line, position) :].rstrip():
         raise RecordError(
             f"the text goes on after the last word of the tree, with {rest[:20]!r}",

@@ -314,6 +314,7 @@ def spellings(word: str) -> re.Pattern[str]:
 
     Matched at a place of a text, quotes are as few signs as can be: the next word may be a quote, too.
     """
+    word = _UNESCAPES.get(word, word)  # CoNLL-U may have the escape
     if _QUOTES.fullmatch(word):
         return _ANY_QUOTE
     if word in _SIGNS:
