@@ -81,6 +81,23 @@ def test_escapes_of_moses_in_the_text_are_counted_before_it_is_parsed(tmp_path, 
     assert said in remark["text"]
 
 
+def test_text_that_is_not_split_is_counted_where_it_is_said_to_be(tmp_path, capsys):
+    text = tmp_path / "in.txt"
+    split = 'the U.S. army , etc. , said : no .\n12, 3.5 " wow ! "\n我 喜欢 你 。\n'
+    raw = 'We ran home, tired.\nHe said: "Who is it?"\n我喜欢你。\n'
+    text.write_text(split + raw, encoding="utf-8")
+    files = parse(text, tmp_path / "out", "--parser", "fake-dep", "--pretokenized")
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert (
+        f"{text}:4: 3 of 6 lines hold punctuation at the end of words (home, or home.), 4" in first
+    )
+    (remark,) = json.loads(files["out.report.json"])["remarks"]
+    assert remark["text"] in first
+    assert "--pretokenized takes both for a single word" in remark["text"]
+    files = parse(text, tmp_path / "raw", "--parser", "fake-dep")
+    assert not json.loads(files["raw.report.json"])["remarks"]
+
+
 def test_packed_text_and_no_text(text, tmp_path):
     packed = tmp_path / "in.gz"
     packed.write_bytes(gzip.compress(text.read_bytes()))

@@ -97,6 +97,20 @@ def test_models_that_cannot_be_loaded(parser, model, message, models, tmp_path):
         load_parser(ParserConfig(parser, str(path) if path.exists() else model))
 
 
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        (".", "has models for de, fr, but none for 'en'; give --lang"),
+        ("de", "of a single language; give the folder above it and --lang de"),
+    ],
+)
+def test_downloads_of_another_language_are_told(folder, message, tmp_path):
+    for language in ("fr", "de"):
+        (tmp_path / language / "tokenize").mkdir(parents=True)
+    with pytest.raises(OptionError, match=message):
+        load_parser(ParserConfig("stanza-dep", str(tmp_path / folder)))
+
+
 def test_the_real_stanza_model():
     model = shared("models", "stanza_ewt_small")
     parser = load_parser(ParserConfig("stanza-dep", str(model)))

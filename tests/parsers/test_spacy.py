@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from support.parser_fixtures import parse, words_of
 
+from treesyntax.errors import OptionError
+from treesyntax.parsers.spacy_parser import rule_splitter
+
 pytestmark = pytest.mark.usefixtures("no_network")
 
 
@@ -23,3 +26,12 @@ def test_pretokenised_lines_are_one_sentence_for_spacy(loaded):
     (result,) = parse(loaded, "spacy", [line], pretokenized=True)
     assert result.case == ""
     assert result.tree.heads().count(0) == 1
+
+
+def test_rules_that_split_chinese_into_characters_are_refused():
+    with pytest.raises(
+        OptionError, match=r"split 'zh' into characters, not words; .*--pretokenized"
+    ):
+        rule_splitter("zh")
+    (sentence,) = rule_splitter("en")("He ran.")
+    assert sentence.words == ("He", "ran", ".")

@@ -292,6 +292,19 @@ def test_a_text_may_spell_quotes_otherwise_than_its_treebank():
         word_spans("no", ["``", "no"])
 
 
+def test_a_text_may_have_dashes_and_apostrophes_that_its_treebank_writes_in_ascii():
+    """CoreNLP writes ``--`` for a dash, ``...`` for an ellipsis and ``'s`` for ``’s``."""
+    words = ["it", "'s", "--", "well", "..."]
+    for text in ("it's -- well ...", "it’s — well…", "it’s–well ..."):
+        spelt = [text[start:end] for start, end in word_spans(text, words)]
+        assert "".join(spelt) == "".join(text.split())
+        assert (spelt[0], spelt[3]) == ("it", "well")
+    assert word_spans("don't", ["do", "n’t"]) == [(0, 2), (2, 5)]
+    for text in ("it's - well ...", "it's -- well .", "its -- well ..."):
+        with pytest.raises(TreeError, match="word [235] "):
+            word_spans(text, words)
+
+
 @pytest.mark.parametrize(
     ("text", "nodes"),
     [

@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     parameters = read_parameters(args)
     execution = Execution(args.workers, args.gpus, args.cluster, parameters)
     # Before hours of parsing, as the text is to be mended first.
-    for remark in remarks_of_text(args.input).texts():
+    for remark in remarks_of_text(task).texts():
         print(f"treesyntax parse: {remark}", file=sys.stderr)
     begun = time.monotonic()
     cases, known = parse_file(task, execution, strict_cases(args.strict), args.overwrite)

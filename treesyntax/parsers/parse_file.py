@@ -104,7 +104,7 @@ def parse_file(
         task = task._replace(config=task.config._replace(download=False))
         identity = task_identity(task)  # with the version of a model that was not there
     with shards.opened(identity, overwrite):
-        remarks = remarks_of_text(task.source)
+        remarks = remarks_of_text(task)
         cases = _parse_rest(task, shards, identity["lines"], execution, strict)
         if sha256_of(task.source) != identity["input"]:
             shards.remove()  # nobody knows of which text each of them is

@@ -13,7 +13,7 @@ from treesyntax.made.digests import sha256_of_tree
 from treesyntax.parsers import get_kind
 from treesyntax.parsers.parser import ParserConfig, model_path
 from treesyntax.remarks import Remarks, remarks_of
-from treesyntax.trees.formats.moses import check_raw
+from treesyntax.trees.formats.moses import check_raw, check_split
 
 
 class ParseTask(NamedTuple):
@@ -61,13 +61,16 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
     }
 
 
-def remarks_of_text(source: Path) -> Remarks:
+def remarks_of_text(task: ParseTask) -> Remarks:
     """What looks wrong in a text to parse."""
+    source = task.source
     with remarks_of(source) as remarks:
         for remarks.line, text in enumerate(
             read_lines(source) if source.is_file() else (), start=1
         ):
             check_raw(text)
+            if task.config.pretokenized:
+                check_split(text)
     remarks.records = remarks.line
     return remarks
 

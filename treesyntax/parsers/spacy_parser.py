@@ -109,6 +109,11 @@ def rule_splitter(language: str) -> Callable[[str], list[ParsedSentence]]:
         nlp = spacy.blank(language)
     except ImportError as error:
         raise OptionError(f"spaCy cannot split {language!r}: {reason_of(error)}") from None
+    if getattr(nlp.tokenizer, "segmenter", "") == "char":
+        raise OptionError(
+            f"spaCy's rules split {language!r} into characters, not words; split the text first, with jieba or the "
+            "like, and give --pretokenized"
+        )
     sentencizer = nlp.add_pipe("sentencizer")
 
     def split(line: str) -> list[ParsedSentence]:

@@ -95,6 +95,7 @@ def _flat_pipeline(config: ParserConfig, path: Path, needed: Sequence[str]) -> P
     without = SPLITTERS if config.pretokenized else ()
     models = {name: path / f"{name}.pt" for name in processors if name not in without}
     if missing := [file.name for file in models.values() if not file.exists()]:
+        _check_downloads(config, path)
         raise OptionError(
             f"the folder {config.model} has no {', '.join(missing)}; {config.parser} needs "
             f"{', '.join(file.name for file in models.values())}"
@@ -107,6 +108,19 @@ def _flat_pipeline(config: ParserConfig, path: Path, needed: Sequence[str]) -> P
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "resources.json").write_text("{}")
         return _pipeline(config, config.language, processors, dir=folder, **options)
+
+
+def _check_downloads(config: ParserConfig, path: Path) -> None:
+    """Refuse a folder as stanza's downloads make it that is of another language, or of a single one."""
+    if (path / SPLITTERS[0]).is_dir():
+        raise OptionError(
+            f"{config.model} has the models of a single language; give the folder above it and --lang {path.name}"
+        )
+    languages = sorted(folder.parent.name for folder in path.glob(f"*/{SPLITTERS[0]}"))
+    if languages:
+        raise OptionError(
+            f"{config.model} has models for {', '.join(languages)}, but none for {config.language!r}; give --lang"
+        )
 
 
 def _named_pipeline(config: ParserConfig, needed: Sequence[str]) -> Pipeline:

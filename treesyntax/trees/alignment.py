@@ -12,9 +12,12 @@ from itertools import pairwise
 from operator import index
 
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.formats.moses import after_nothing
 from treesyntax.trees.formats.offsets import (
     OTHER_FORM,
+    begin_of,
     check_spelling,
+    end_of,
     not_there,
     refuse_other_units,
 )
@@ -48,7 +51,7 @@ def trees_of(nested: Trees | Sequence[Trees]) -> list[Tree]:
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
-    """Find where words stand in a text, from left to right; only white space may stand between them.
+    """Find where words stand in a text, from left to right; only what nobody sees may stand between them.
 
     The text may spell brackets and slashes as a treebank does (``-LRB-``, ``\\/``).
 
@@ -58,12 +61,8 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     spans: list[Span] = []
     position = 0
     for number, word in enumerate(words, start=1):
-        while text[position : position + 1].isspace():
-            position += 1
-        end = position + len(word)
-        if not word or not text.startswith(word, position):
-            escaped = spellings(word).match(text, position) if word else None
-            end = escaped.end() if escaped else position
+        position = begin_of(word, text, position)
+        end = end_of(word, text, position)
         if end == position:
             raise TreeError(
                 f"word {number} ({word[:40]!r}) {not_there(word, text, position)}",
@@ -71,9 +70,9 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
             )
         spans.append((position, end))
         position = end
-    if words and text[position:].strip():
+    if words and (rest := text[after_nothing(text, position) :].rstrip()):
         raise TreeError(
-            f"the text goes on after the last word of the tree, with {text[position:].strip()[:20]!r}",
+            f"the text goes on after the last word of the tree, with {rest[:20]!r}",
             "give the very text of the tree, or the spans of its words",
         )
     return spans

@@ -19,6 +19,7 @@ from treesyntax.data.binarize.spelling import raw_spans, subword_spans, text_of
 from treesyntax.data.sentencepiece import Segmenter, standard_normalised, train_model
 from treesyntax.errors import TreeError
 from treesyntax.remarks import remarks_of
+from treesyntax.trees.alignment import word_spans
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.offsets import (
@@ -187,6 +188,30 @@ def test_gold_words_are_found_in_the_text():
     ) as e:
         conllu_spans(record, "He  don't stop.")
     assert e.value.offset == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "spans"),
+    [
+        ("a\u200b b.", ("a", "b", "."), [(0, 1), (3, 4), (4, 5)]),
+        ("\u200ea \ufeffb\u200f", ("a", "b"), [(1, 2), (4, 5)]),
+        ("a \u200bb", ("a", "\u200bb"), [(0, 1), (2, 4)]),
+    ],
+)
+def test_what_nobody_sees_may_stand_between_words(text, words, spans):
+    """Treebanks of UD have zero-width spaces in their text, some as a part of words."""
+    assert word_spans(text, words) == spans
+    record = conllu_record(*(f"{number}|{word}" for number, word in enumerate(words, start=1)))
+    assert conllu_spans(record, text) == spans
+
+
+def test_words_of_a_treebank_may_have_its_escapes_where_the_text_has_signs():
+    """CoreNLP writes the brackets, quotes and dashes of the Penn Treebank into CoNLL-U, too."""
+    record = conllu_record("1|``", "2|-LRB-", "3|it", "4|'s", "5|-rrb-", "6|--", "7|''")
+    spans = [(0, 1), (1, 2), (2, 4), (4, 6), (6, 7), (8, 9), (9, 10)]
+    assert conllu_spans(record, "“(it’s) –”") == spans
+    with pytest.raises(RecordError, match="the word '-rrb-' is not at character 6 of the text"):
+        conllu_spans(record, "“(it’s] –”")
 
 
 def test_words_in_another_normal_form_are_named():

@@ -20,6 +20,7 @@ from support.binarize_helpers import (
     write,
 )
 
+from treesyntax.__main__ import main
 from treesyntax.data.binarize import read as binarize_read
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.trees.formats import read_trees
@@ -60,6 +61,29 @@ def test_what_was_left_out_of_trees_is_counted_on_screen_and_in_the_manifest(
     assert remark["text"].startswith(text)
     assert counted["sv"]["remarks"] == []
     assert read(dest, "train", "en")[:2] == [["cat", "sleeps"], ["sleeps"]]
+
+
+def test_tokens_whose_words_are_read_are_counted_where_no_text_is_given(tmp_path, capsys):
+    """A model would read "va de le bois", which nobody writes; the text has "va du bois"."""
+    forms = ["1|va", "2-3|du", "2|de", "3|le", "4|bois"], ["1-2|don't", "1|do", "2|n't"]
+    records = []
+    for text, record in zip(("va du bois", "don't"), forms, strict=True):
+        rows = (row.partition("|")[::2] for row in record)
+        lines = [f"{i}\t{form}" + "\t_" * 4 + f"\t{int(i[0]) - 1}\tx\t_\t_" for i, form in rows]
+        records += [f"# text = {text}", *lines, ""]
+    source = write(tmp_path / "a.conllu", records)
+    target = write(tmp_path / "a.en", ["goes into the wood", "don't"])
+    sides = ["--source-lang", "en", "--target-lang", "sv", "--source-format", "conllu"]
+    files = ["--train", str(source), str(target)]
+    for options, words in (
+        ([], ["va", "de", "le", "bois"]),
+        (["--source-text"], ["va", "du", "bois"]),
+    ):
+        dest = tmp_path / f"out{len(options)}"
+        assert main(["binarize", str(dest), *sides, *files, *options]) == 0
+        assert read(dest, "train", "en")[0] == words
+        said = f"{source}:1: 1 of 2 trees holds multi-word tokens (French du = de + le)"
+        assert capsys.readouterr().out.count(said) == (not options)
 
 
 def test_the_summary_and_the_manifest_count_what_was_written(files, capsys):

@@ -13,7 +13,7 @@ from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.encoding import Encoding
 from treesyntax.remarks import remarks_of
-from treesyntax.trees.formats.moses import COLUMNS, TREES, check_characters
+from treesyntax.trees.formats.moses import COLUMNS, TREES, check_characters, check_raw
 
 ENCODING = Encoding("ptb", "words", "copy", "sentencepiece", units="token")
 
@@ -269,6 +269,22 @@ def test_characters_that_nobody_sees_are_told_in_trees(tmp_path, capsys, name, l
     assert "holds invisible characters" in marks
     assert "1 of 3 " in decoded
     assert "holds characters that were decoded wrongly (Ã© for é" in decoded
+
+
+def test_tags_and_factors_in_text_are_told(tmp_path, capsys):
+    lines = [
+        "The/DT cat/NN ,/, sleeps/VERB ./.", "the|DT|the cat|NN|cat", "The￨C cat￨L", "and/or a|b", "C# #1", "cat/NN",
+        "I_TURN_LEFT I_WALK", "lambda/3 $0/0",
+    ]  # fmt: skip
+    text = write(tmp_path / "t.en", lines)
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark == (
+        f"{text}:1: 3 of 8 lines hold tags or factors in all words (cat/NN, cat|NN, cat#cat); the words are read "
+        "with them: take them off"
+    )
+    with remarks_of("t") as remarks:
+        check_raw(lines[0])
+    assert [finding.times for finding in remarks.findings.values()] == [1]
 
 
 def test_capitals_before_guillemets_are_not_decoded_wrongly():

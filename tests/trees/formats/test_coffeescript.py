@@ -14,8 +14,8 @@ from support import SHARED, needs_data
 
 from treesyntax.data.sets.coffeescript_programs import Vocabulary, draw_tokens
 from treesyntax.data.sets.for_to_lambda import translate
-from treesyntax.errors import TreeError
-from treesyntax.trees.formats import FORMATS, Format
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.formats import FORMATS, Format, javascript
 from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.coffeescript import COFFEESCRIPT
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -199,3 +199,17 @@ def test_reference_programs_are_tokenised_and_parsed() -> None:
     for notation, name in ((COFFEESCRIPT, "coffee"), (JAVASCRIPT, "js")):
         for text in lines[name]:
             assert notation.write(notation.parse(text)) == text
+
+
+def test_a_grammar_of_another_version_is_told_with_its_remedy(monkeypatch):
+    """Other packages pin tree-sitter, and pip installs it beside a grammar that it cannot load."""
+
+    def incompatible(pointer: object) -> None:
+        raise ValueError("Incompatible Language version 15. Must be between 13 and 14")
+
+    monkeypatch.setattr("tree_sitter.Language", incompatible)
+    javascript._parser.cache_clear()
+    with pytest.raises(OptionError, match=r"version 15.*; run: pip install --upgrade tree-sitter "):
+        JAVASCRIPT.parse("a ;")
+    monkeypatch.undo()
+    assert JAVASCRIPT.parse("a ;").labels[0] == "<PROGRAM>"

@@ -50,8 +50,13 @@ def test_forms(text, expected):
             "token 1, 'answer(exclude(state(all),', holds '('",
         ),
         ("answer(stateid('new york'))", "the FunQL of GeoQuery, as prolog"),
+        (
+            "answer ( state ( all ) )",
+            "follows; read forms such as answer(state(all)), the FunQL of",
+        ),
         ("answer _a 'b'", 'token 3, "\'b\'", holds "\'"; here arguments follow a name without'),
         ("answer _a b,", "token 3, 'b,', holds ','"),
+        ("answer _a ‘b’", "token 3, '‘b’', holds '‘'"),
         ("answer a .", "the form ends with a full stop"),
     ],
 )

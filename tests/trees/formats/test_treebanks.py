@@ -309,7 +309,14 @@ def test_words_with_their_places_are_refused():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("(S (NP the/DT dog/NN) barked/VBD)", "tags in all words (cat/NN)"),
+        ("(S (NP the/DT dog/NN) barked/VBD)", "tags or factors in all words (cat/NN"),
+        (
+            "(S (NP well/UH ,/, the/DT dogs/NNS) ran/VERB ``/`` -LRB-/-LRB- ./.)",
+            "tags or factors in all words",
+        ),
+        ("(S (NP qāla#qāl#qāla) (. .#.#.))", "tags or factors in all words"),
+        ("(S (NP C# the|DT) (VP ran) (NP #1))", None),
+        ("(S (NP and/or) (VP ran) (. /.) (. ./.))", "escapes of the Penn Treebank"),
         ("(ROOT [12.3] (S [-4.5] (NP the)))", "numbers in brackets as words ([12.3])"),
         ("(S (NP it) (VP &apos;s))", "escapes of Moses' tokenizer"),
         ("(S (NP &ldquo;) (VP &#8220;) (X &LR;))", "escapes of HTML or SGML"),
@@ -317,6 +324,7 @@ def test_words_with_their_places_are_refused():
         ("(S (NP and/or) (VP [1] x@y.z 1/2))", None),
         ("(S (NP-SBJ *T*-1) (VP go))", "words that look like traces"),
         ("(S (NP-SBJ *) (VP go (QP *U*)))", "words that look like traces"),
+        ("(IP (NP-SBJ *speaker*) (NP-OB1 *hearer+pro*) (VB go))", "words that look like traces"),
         ("(S (NP he) (CP-REL (WNP-1 who) (C 0) (VP sat)))", "words that look like traces"),
         ("(S (CP-REL (WADVP-1 0) (VP sat)))", "words that look like traces"),
         ("(S (NP (CD 0)) (WP 0) (NN C) (VP C))", None),
@@ -341,7 +349,7 @@ def test_words_of_brackets_that_look_like_something_else_are_counted(text, said)
     assert [said in kind.content for kind in remarks.findings] == [True] * bool(said)
 
 
-@pytest.mark.parametrize("form", ["-LRB-", "-rrb-", "/?"])
+@pytest.mark.parametrize("form", ["-LRB-", "-rrb-", "/?", "/-"])
 def test_escapes_of_brackets_in_conllu_are_counted(form):
     """They are words there: brackets of a treebank that was converted stay as the treebank has them."""
     with remarks_of("x.conllu") as remarks:

@@ -21,7 +21,7 @@ from treesyntax.data.binarize.raw_text import (
     over_tokens,
 )
 from treesyntax.data.binarize.spelling import MISSPELT, alike_until, by_word, text_of
-from treesyntax.data.encoding import LINE_UNITS, TEXT, WORDS_LINEARIZATION, Encoding
+from treesyntax.data.encoding import CONLLU, LINE_UNITS, TEXT, WORDS_LINEARIZATION, Encoding
 from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.data.tree_store import TreeArrays
 from treesyntax.errors import InputError, TreeError
@@ -29,6 +29,7 @@ from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
+from treesyntax.trees.formats.conllu import check_tokens
 from treesyntax.trees.formats.moses import check_line, check_markup, check_subwords, check_trees
 from treesyntax.trees.formats.offsets import (
     OTHER_FORM,
@@ -164,6 +165,8 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmen
     if encoding.units:
         tree, subwords = _by_spans(tree, encoding, batch, index)
         return attach(_controlled(tree, encoding), subwords, encoding.policy)
+    if encoding.format_name == CONLLU and batch.spans is None:  # with them it was parsed just now
+        check_tokens(batch.records.texts[index])
     tree = _controlled(tree, encoding)
     nodes = tree.word_nodes()
     words = [tree.labels[node] for node in nodes]

@@ -26,7 +26,8 @@ _COLUMNS = 10
 ID, FORM, HEAD, DEPREL, MISC = 0, 1, 6, 7, 9
 _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 _TOKENS = re.compile(rf"^{_RANGE.pattern}\t", re.MULTILINE)
-_NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+# Tables of pandas have words 1.0, 2.0, 3.0; the first empty node behind a word is 1.1.
+_NOT_A_WORD = re.compile(r"[0-9]+(?:-[0-9]+|\.[1-9][0-9]*)")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
 EMPTY = "# text ="
@@ -41,6 +42,10 @@ HEADERS = Remark(
 WITHHELD = Remark(
     "_ for most words",
     "the text of such a treebank is withheld: its README says how to get it and put it in",
+)
+EXPANDED = Remark(
+    "multi-word tokens (French du = de + le)",
+    "their words are read, which the text does not have: give the text too (--source-text) for the tokens",
 )
 _IDS = ["1", *(f"\n{number}" for number in range(2, 1001))]
 _HEADS = {str(number): number for number in range(1001)}
@@ -101,17 +106,33 @@ def over_text(tree: Tree, record: str, text: str) -> Tree:
         return tree
     groups: list[tuple[int, int]] = []
     forms: list[str] = []
-    members = [(token or row, row[FORM]) for _, row, token in words_and_tokens(rows(record))]
-    for _, run in groupby(enumerate(members), key=lambda member: id(member[1][0])):
-        numbers, words = zip(*((number, form) for number, (_, form) in run), strict=True)
-        token = members[numbers[0]][0][FORM]
+    first = 0
+    for token, words in _tokens(record):
+        end = first + len(words)
         if "".join(words) == token:
-            groups += [(number, number + 1) for number in numbers]
+            groups += [(number, number + 1) for number in range(first, end)]
             forms += words
         else:
-            groups.append((numbers[0], numbers[-1] + 1))
+            groups.append((first, end))
             forms.append(token)
+        first = end
     return merge_words(tree, groups, forms)
+
+
+def _tokens(record: str) -> Iterator[tuple[str, list[str]]]:
+    """Each multi-word token, or other word, with the forms of its words."""
+    members = [(token or row, row[FORM]) for _, row, token in words_and_tokens(rows(record))]
+    for _, run in groupby(members, key=lambda member: id(member[0])):
+        (token, form), *others = run
+        yield token[FORM], [form, *(form for _, form in others)]
+
+
+def check_tokens(record: str) -> None:
+    """Remark on multi-word tokens of a record that are read without its text, if their words do not spell them."""
+    if not has_tokens(record):
+        return
+    if count := sum("".join(words) != token for token, words in _tokens(record)):
+        remark(EXPANDED, count)
 
 
 def is_first_word(line: str) -> bool:

@@ -25,7 +25,8 @@ _SEVERAL = ("intersection", "or")
 _TWO = ("_equals", "_services", "_miles_distant")
 _ONE = ("_", "argmin_", "argmax_", "sum_", "answer", "count", "not")
 _UNLIMITED = -1
-_TERM = re.compile("""[(),'"]""")
+_AS_PROLOG = "read forms such as answer(state(all)), the FunQL of GeoQuery, as prolog"
+_TERM = re.compile("""[(),'"‘’“”（），]""")
 
 
 def parse(text: str) -> Tree:
@@ -48,7 +49,7 @@ def parse(text: str) -> Tree:
         if token == "(":
             if following not in _SEVERAL:
                 raise RecordError(
-                    f"token {position} is '(', but no {' or '.join(_SEVERAL)} follows"
+                    f"token {position} is '(', but no {' or '.join(_SEVERAL)} follows", _AS_PROLOG
                 )
             group = True
             continue
@@ -61,7 +62,7 @@ def parse(text: str) -> Tree:
                 raise RecordError(
                     f"token {position}, {token[:40]!r}, holds {sign[0]!r}; here arguments follow a name without "
                     "brackets and commas",
-                    "read forms such as answer(state(all)), the FunQL of GeoQuery, as prolog",
+                    _AS_PROLOG,
                 )
             if parents and not path:
                 raise RecordError(f"{token[:40]!r} follows the end of the form")

@@ -11,6 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from treesyntax.errors import OptionError, reason_of
 from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import (
     SPACE,
@@ -42,10 +43,16 @@ _SPACES = re.compile(rf"[\s{SPACE}]")
 
 @cache
 def _parser() -> Parser:
-    import tree_sitter_javascript
-    from tree_sitter import Language, Parser
+    try:
+        import tree_sitter_javascript
+        from tree_sitter import Language, Parser
 
-    return Parser(Language(tree_sitter_javascript.language()))
+        return Parser(Language(tree_sitter_javascript.language()))
+    except Exception as error:  # of versions that do not fit, as other packages pin them
+        raise OptionError(
+            f"tree-sitter cannot load its grammar of JavaScript ({reason_of(error)}); run: "
+            "pip install --upgrade tree-sitter tree-sitter-javascript"
+        ) from None
 
 
 def parse(text: str) -> Tree:

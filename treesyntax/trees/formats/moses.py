@@ -45,7 +45,9 @@ INVISIBLE = Remark(
     "invisible characters (soft hyphens, zero-width spaces, byte order marks, marks of direction)",
     "words with them are other words: take them out on both sides before text is parsed",
 )
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_BETWEEN_WORDS = "\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
+_INVISIBLE = re.compile(f"[\u00ad{_BETWEEN_WORDS}]")
+_NOTHING = re.compile(rf"[\s{_BETWEEN_WORDS}]*")
 DECODED = Remark(
     "characters that were decoded wrongly (Ã© for é, â€™ for ’, or \ufffd)",
     "words with them are other words: decode the original file again, or mend them as with Python's ftfy",
@@ -57,6 +59,15 @@ ESCAPES = Remark(
     "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
 )
 
+UNSPLIT = Remark(
+    "punctuation at the end of words (home, or home.)",
+    "--pretokenized takes both for a single word: leave it out, or split the text first",
+)
+_UNSPLIT = re.compile(
+    r"[^\W\d_]{2}(?:,(?!\S)|[.?!][\"'”»)\]]*\s*$)|[^\W\d_][\N{FULLWIDTH COMMA}。\N{FULLWIDTH EXCLAMATION MARK}？、；]"
+)
+"""Not behind a single letter: of ``U.S.`` the full stop is a part."""
+
 SUBWORD = re.compile(r"\w@@(?!\S)|(?<!\S)(?:▁|##)\w|\S￭(?!\S)|(?<!\S)￭\S")
 _SUBWORD_SIGNS = ("@@", "▁", "##", "￭")
 SUBWORDS = Remark(
@@ -64,17 +75,38 @@ SUBWORDS = Remark(
     "they are taken for words: give text from before it was segmented, or leave it as it is",
 )
 _BRACKETS = [f"-{name}-" for name in ("LRB", "RRB", "LCB", "RCB", "LSB", "RSB")]
-_PENN = frozenset([*_BRACKETS, *map(str.lower, _BRACKETS), "/.", "/?"])
+_PENN = frozenset([*_BRACKETS, *map(str.lower, _BRACKETS), "/.", "/?", "/-"])
 PENN = Remark(
     "escapes of the Penn Treebank (-LRB-) or OntoNotes (/.)",
     "they are read as words: write the signs themselves on both sides before text is parsed",
 )
+TAGGED = Remark(
+    "tags or factors in all words (cat/NN, cat|NN, cat#cat)",
+    "the words are read with them: take them off",
+)
+_TAGGED = re.compile(r".+(?:/(?:[A-Z]{2,5}\$?|[^\w\s]{1,2})|[|￨#].+)")
+"""A word with its tag, or a sign with its own, ``./.``; factors of Moses and OpenNMT; OntoNotes in Arabic."""
+FACTOR_SIGNS = ("/", "|", "￨", "#")
+"""A text without any of them has no such words."""
+
+
+def after_nothing(text: str, position: int) -> int:
+    """The position behind what nobody sees between words: white space, zero-width spaces, marks of direction."""
+    nothing = _NOTHING.match(text, position)
+    return nothing.end() if nothing else position
 
 
 def check_raw(text: str) -> None:
     """Remark on what a line that is to be parsed should not have."""
-    check_markup(text)
+    check_line(text)
+    check_characters(text)
     check_tool_words(text)
+
+
+def check_split(text: str) -> None:
+    """Remark on a line of which white space does not separate the words."""
+    if count := len(_UNSPLIT.findall(text)):
+        remark(UNSPLIT, count)
 
 
 def check_tool_words(text: str) -> None:
@@ -82,7 +114,9 @@ def check_tool_words(text: str) -> None:
     check_trees(text)
     check_escapes(text)
     check_subwords(text)
-    check_penn(text.split())
+    words = text.split()
+    check_penn(words)
+    check_tags(text, words)
 
 
 def check_trees(text: str) -> None:
@@ -97,6 +131,15 @@ def check_penn(words: Sequence[str]) -> None:
     """Remark on words that stand for a bracket or another sign in a treebank."""
     if not _PENN.isdisjoint(words):
         remark(PENN, sum(word in _PENN for word in words))
+
+
+def check_tags(text: str, words: Sequence[str] | None = None) -> None:
+    """Remark on a line, or a record with that text, all of whose words have tags or factors."""
+    if not any(sign in text for sign in FACTOR_SIGNS):
+        return
+    words = text.split() if words is None else words
+    if len(words) > 1 and all(map(_TAGGED.fullmatch, words)):
+        remark(TAGGED)
 
 
 def check_subwords(text: str) -> None:
@@ -118,9 +161,10 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
 
 
 def check_markup(text: str) -> None:
-    """Remark on a line of text that looks like another file's, or has characters that hardly any text has."""
+    """Remark on a line of text that looks like another file's, or has words or characters that hardly any text has."""
     check_line(text)
     check_characters(text)
+    check_tags(text)
 
 
 def check_line(text: str) -> None:

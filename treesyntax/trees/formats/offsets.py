@@ -2,7 +2,7 @@
 
 CoNLL-U has them in the column MISC, ``start_char=4|end_char=7``, counted in the line or, as stanza does, in
 a document that the line is part of; or not at all: then words are
-found in the line one after another, with nothing but white space between. The words of a
+found in the line one after another, with nothing between that anybody sees. The words of a
 multi-word token (French ``du`` = de + le) that have no spans of their own have the token's. PTB
 brackets have no room for them: the file ``NAME.offsets`` beside ``NAME`` has one line a tree,
 ``4:7`` for each word.
@@ -23,6 +23,7 @@ from treesyntax.files import plain_name, read_lines
 from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import RecordError
+from treesyntax.trees.formats.moses import after_nothing
 from treesyntax.trees.formats.ptb import spellings
 
 Span = tuple[int, int]
@@ -130,6 +131,21 @@ def conllu_spans(text: str, line: str) -> list[Span]:
         spans = moved
     _refuse_elsewhere(forms, spans, line)
     return spans
+
+
+def begin_of(word: str, text: str, position: int) -> int:
+    """Where a word should begin: behind white space, and behind what else nobody sees unless that is its beginning."""
+    while text[position : position + 1].isspace():
+        position += 1
+    return position if text.startswith(word, position) else after_nothing(text, position)
+
+
+def end_of(word: str, text: str, begin: int) -> int:
+    """Where a word ends that begins there, as it is or in another of its `spellings`; ``begin`` if it does not."""
+    if text.startswith(word, begin):
+        return begin + len(word)
+    match = spellings(word).match(text, begin)
+    return match.end() if match else begin
 
 
 def check_spelling(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
@@ -257,15 +273,14 @@ def _spans_of_forms(text: str, line: str) -> list[Span]:
             spans.append(spans[-1])
             continue
         last, form = token, (token or row)[1]
-        while line[position : position + 1].isspace():
-            position += 1
-        if not line.startswith(form, position):
+        begin = begin_of(form, line, position)
+        position = end_of(form, line, begin)
+        if position == begin:
             fault = not_there(form, line, position)
             remedy = "give the very text of the trees, or parse it with treesyntax parse"
             raise RecordError(f"the word {form[:40]!r} {fault}", remedy, offset)
-        spans.append((position, position + len(form)))
-        position += len(form)
-    if rest := line[position:].strip():
+        spans.append((begin, position))
+    if rest := line[after_nothing(line, position) :].rstrip():
         raise RecordError(
             f"the text goes on after the last word of the tree, with {rest[:20]!r}",
             "give the very text of the trees, or parse it with treesyntax parse",

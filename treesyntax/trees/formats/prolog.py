@@ -49,7 +49,8 @@ _TOKEN = re.compile(
 _QUOTES = ("'", '"')
 # Signs that a name has not, beside letters; alone they may be a name, as in <(A, B).
 _OPERATOR, _LETTER = re.compile(r"[-+*/\\^<>=~:.?@&#$!`]"), re.compile(r"\w")
-_NEVER = re.compile("[{}%]")
+_NEVER = re.compile("[{}%‘’“”（），；]")
+"""The curly quotes and wide brackets are those of word processors and of Chinese and Japanese keyboards."""
 _OTHER_NAME = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|<\w+>")
 """Numbers, and ``<unk_1>``, which stands for a word."""
 _STOP = re.compile(r"\w\.")

@@ -12,8 +12,8 @@ that this empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words li
 elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped.
 Others get a label, since a label becomes a token: ``TOP`` at the root, ``X`` elsewhere. The name that
 historical corpora give a tree, ``( (IP-MAT …) (ID NAME))``, is no word of its text and is dropped; their
-marks, ``(CODE <P_1>)``, lemmas in words, and marks of spoken language, ``(-DFL- E_S)``, are counted. Graphs of AMR
-are refused.
+marks, ``(CODE <P_1>)``, lemmas in words, and marks of spoken language, ``(-DFL- E_S)``, are counted. Graphs of AMR,
+derivations of CCGbank and trees of discourse (RST) are refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from treesyntax.trees.formats.base import (
     refuse_graph,
     subtrees_ending,
 )
-from treesyntax.trees.formats.moses import check_escapes, check_penn
+from treesyntax.trees.formats.moses import FACTOR_SIGNS, check_escapes, check_penn, check_tags
 from treesyntax.trees.tree import Tree
 
 _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
@@ -50,20 +50,35 @@ _BACKSLASH = re.compile(r"\\+(?=[/*])")
 _QUOTE_SIGN = "[\"'`«»‹›“”‘’‚„]"
 _QUOTES = re.compile(f"{_QUOTE_SIGN}+")
 _ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
+_APOSTROPHES = "'’"
+_SIGNS = {"--": re.compile("--|[—–]"), "...": re.compile(r"\.\.\.|…")}
+"""Signs that CoreNLP and others write in the ASCII of the treebank."""
 _TRACE, _NAME, _MARKUP = "-NONE-", "ID", ("CODE", "METADATA", "-DFL-")
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
-_TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
+_SCORE = re.compile(r"\[-?[0-9]+\.[0-9]+\]")
 _INDEXED = re.compile(r"([0-9]{1,9})=\S+")
 _TRACE_SIGN = re.compile(
-    r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb)\*(?:-[0-9]+)?"
+    r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb|(?:speaker|hearer)(?:\+hearer|\+pro)?)\*"
+    r"(?:-[0-9]+)?"
 )
 _UNSAID = re.compile(r"C|W[A-Z]+P(?:-[0-9]+)?")
 """Above a 0 that stands for a word which is not said, as in ``(CP-REL (WNP-1 0) (C 0) …``."""
 _WITH_LEMMAS = {",-,", ".-."}
 """Commas and full stops of corpora in which each word has its lemma behind it."""
-_ODD_SIGNS = ("/", "[", "&", "@", *sorted(_WITH_LEMMAS))
+_ODD_SIGNS = (*FACTOR_SIGNS, "[", "&", "@", *sorted(_WITH_LEMMAS))
 """A text without any of them has no word that `_check_words` counts."""
+_OTHER_TREEBANKS = {
+    "(<T ": (
+        "is a derivation of CCGbank, whose categories and tags would be read as words",
+        "make brackets of it first, such as (S[dcl] (NP dogs) (S[dcl]\\NP bark))",
+    ),
+    "(rel2par ": (
+        "is a tree of discourse (.dis), whose spans and relations would be read as words",
+        "make brackets of it first, such as (elaboration (Nucleus they ran) (Satellite home))",
+    ),
+}
+"""What is wrong with brackets that hold such a sign, and what to do."""
 _IN_WORDS = "brackets that belong to words are written -LRB- and -RRB-"
 TOP, NO_LABEL = "TOP", "X"
 """The labels of unlabelled brackets: of the root, and of others."""
@@ -72,10 +87,6 @@ ONLY_TRACES = Remark("traces alone", "nothing is left of them: they are empty se
 UNTAGGED = Remark(
     f"words that look like traces (*T*-1, or 0 below C) but are not under {_TRACE}",
     f"they are read as words: write ({_TRACE} *T*-1), or remove them",
-)
-TAGGED = Remark(
-    "tags in all words (cat/NN)",
-    "the words are read with their tags: write (NN cat), or take them off",
 )
 SCORES = Remark(
     "numbers in brackets as words ([12.3])", "scores of a parser are no words: print none"
@@ -114,6 +125,9 @@ def parse_mrg(text: str) -> Tree:
 
 
 def _parse(text: str, remedy_if_open: str) -> Tree:
+    for sign, (cause, remedy) in _OTHER_TREEBANKS.items():
+        if sign in text:
+            raise RecordError(cause, remedy)
     parents, labels, words = _scan(text, remedy_if_open)
     if labels[-2:-1] == [_NAME] and _ends_with_name(parents, labels, words):
         remark(NAMES)
@@ -167,8 +181,7 @@ def _check_words(words: list[str], text: str) -> None:
     check_penn(words)
     if not _WITH_LEMMAS.isdisjoint(words) and 2 * sum("-" in x[1:-1] for x in words) > len(words):
         remark(LEMMAS)
-    if len(words) > 1 and all(map(_TAG.fullmatch, words)):
-        remark(TAGGED)
+    check_tags(text, words)
     if scores := sum(map(bool, map(_SCORE.fullmatch, words))):
         remark(SCORES, scores)
 
@@ -297,14 +310,19 @@ def _escaped(word: str) -> str:
 
 
 def spellings(word: str) -> re.Pattern[str]:
-    """The pattern of a word that a text may spell with a treebank's escapes and quotes or without them.
+    """The pattern of a word that a text may spell with a treebank's escapes, quotes and dashes or without them.
 
     Matched at a place of a text, quotes are as few signs as can be: the next word may be a quote, too.
     """
+    word = _UNESCAPES.get(word, word)  # CoNLL-U may have the escape
     if _QUOTES.fullmatch(word):
         return _ANY_QUOTE
+    if word in _SIGNS:
+        return _SIGNS[word]
 
     def spelling(sign: str) -> str:
+        if sign in _APOSTROPHES:
+            return f"[{_APOSTROPHES}]"
         if escape := _ESCAPES.get(sign):
             return f"(?:{re.escape(sign)}|{escape}|{escape.lower()})"
         return (r"\\?" if sign in "/*" else "") + re.escape(sign)

@@ -56,6 +56,16 @@ QUOTED = Remark(
 WRAPPED = Remark(
     "brackets around the whole tree", "they are read as a node (): use the format sexpr"
 )
+FLAT = Remark(
+    "four items or more without brackets",
+    "they are read as a single list: check that this is the file of forms, and not of text or of another language",
+)
+COMPARED = Remark(
+    "signs between what they compare (age > 5)",
+    "the three are read as items of a list: write ( > age 5 ), or choose the format of such text",
+)
+_COMPARISONS = frozenset(("<", ">", "<=", ">=", "!=", "<>"))
+_FEWEST = 4
 _MARKS = {"(", ")", *QUOTES}
 _CALL = re.compile(r"\s*([^\s()]+)\(", re.ASCII)
 _NOT_ATOMS = {
@@ -86,6 +96,8 @@ def parse_bare(text: str) -> Tree:
     if len(tokens) > 1 and tokens[-1] == ".":
         cause = "the expression ends with a full stop"
         raise RecordError(cause, "take it off: it would be read as an atom")
+    if len(tokens) >= _FEWEST and not {"(", ")"}.intersection(tokens):
+        remark(FLAT)
     if len(tokens) > 1 or {"(", ")"}.intersection(tokens):
         tokens = ["(", *tokens, ")"]
     tree, used = _first_item(tokens)
@@ -149,6 +161,8 @@ def _split(text: str) -> list[str]:
             cause = f"{token!r} stands between {before[:40]!r} and {after[:40]!r}"
             remedy = f"write ( {token} a b ) with the operator first, or choose the format of a {token} b"
             raise RecordError(cause, remedy)
+        if token in _COMPARISONS and before != "(" and after != ")":
+            remark(COMPARED)
     return tokens
 
 
