@@ -71,6 +71,21 @@ def quick_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early, "subprocess", SimpleNamespace(run=forked_programs.check_flags))
 
 
+@pytest.fixture(scope="module")
+def empty_figures() -> Iterator[None]:
+    """Figures are made, but written as empty drawings: matplotlib takes a quarter of the time of a small study.
+
+    Drawn figures of studies are in `study/test_end_to_end.py` and in `study/report`.
+    """
+    from support import EMPTY_DRAWING
+
+    from treesyntax.study.results import figure_files
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure_files, "svg_text", lambda *_: EMPTY_DRAWING)
+        yield
+
+
 @pytest.fixture(scope="session")
 def models(once: Callable[..., Path]) -> Path:
     """A folder with a tiny model of every parser; tests leave it as it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import runpy
@@ -132,14 +133,22 @@ settings = ts.TransformerConfig(16, 32, 4, 2, injection="stack_pe+relation_mask"
 encoder = ts.Encoder(settings, torch.nn.Embedding(9, 16, 1))
 encoder(torch.tensor([[4, 5, 6]]), ts.batch_trees([tree], [[2, 3, 5]])).memory.sum().backward()
 """
+SCORE = ["score", "--reference", "x.txt", "--hypothesis", "x.txt", "--metric", "exact"]
 COMMANDS = (
     ["binarize", "bin", "--source-lang", "a", "--target-lang", "b", "--source-format", "ptb",
      "--source-linearization", "preorder", "--workers", "2",
      *(part for split in ("train", "valid", "test") for part in (f"--{split}", "x.ptb", "x.txt"))],
-    ["score", "--reference", "x.txt", "--hypothesis", "x.txt", "--metric", "exact"],
     ["methods", "stack_pe"],
     ["generate", "for2lam", "--out", "programs", "--train", "2", "--test", "1"],
 )  # fmt: skip
+
+
+RUN_EACH = """
+import json
+from treesyntax.__main__ import main
+for words in json.loads(sys.stdin.read()):
+    assert main(words) == 0, words
+"""
 
 
 def use_everything(python: Path, folder: Path) -> None:
@@ -147,13 +156,12 @@ def use_everything(python: Path, folder: Path) -> None:
     (folder / "x.ptb").write_text("(S a b)\n", encoding="utf-8")
     (folder / "x.txt").write_text("c d\n", encoding="utf-8")
     clean = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
-    scripts = ([EVERY_MODULE, "treesyntax"], [STEP])
-    commands = [[python, "-c", *script] for script in scripts]
-    commands += [[python.parent / "treesyntax", *words] for words in COMMANDS]
-    for command in commands:
+    everything = [python, "-c", EVERY_MODULE + STEP + RUN_EACH, "treesyntax"]
+    for command in (everything, [python.parent / "treesyntax", *SCORE]):
         done = subprocess.run(
-            command, capture_output=True, text=True, env=clean, cwd=folder, check=False
-        )
+            command, input=json.dumps(COMMANDS), capture_output=True, text=True, env=clean, cwd=folder,
+            check=False,
+        )  # fmt: skip
         assert not done.returncode, done.stderr
         assert "Warning" not in done.stderr, done.stderr
     study = [python.parent / "treesyntax", "study", "demo/for2lam"]

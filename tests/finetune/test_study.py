@@ -62,7 +62,7 @@ def write(folder: Path, recipe: dict[str, Any]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(pretrained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study(pretrained: Path, tmp_path_factory: pytest.TempPathFactory, empty_figures: None) -> Path:
     folder = tmp_path_factory.mktemp("study")
     write(folder, content(pretrained))
     treesyntax(folder, "study", "furry.yaml", "--out", "out", "--jobs", "1")
@@ -111,7 +111,7 @@ def test_a_killed_study_goes_on_to_the_same_table(study: Path, pretrained: Path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    saved = "runs/masks-2/checkpoints/checkpoint-*/trainer_state.json"
+    saved = "runs/masks-1/checkpoints/checkpoint-*/trainer_state.json"
     wait_until(lambda: process.poll() is not None or [*out.glob(saved)], 600)
     process.kill()
     assert process.wait() < 0

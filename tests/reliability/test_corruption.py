@@ -28,6 +28,7 @@ from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.study.results.results import read_results, write_results
 
 SEED = 11
+pytestmark = pytest.mark.usefixtures("empty_figures")
 
 
 def everything(folder: Path) -> list:

@@ -17,7 +17,7 @@ import support.fake_parser as fake_parser
 from reliability.figures import amount, count
 from support import ROOT, wait_until
 from support.study_helpers import write_recipe
-from support.study_runs import alive, check_complete, study
+from support.study_runs import alive, check_complete, start_forked, study
 
 SEED = 5
 pytestmark = pytest.mark.skipif(
@@ -194,7 +194,7 @@ def test_two_processes_on_one_study_do_not_disturb_each_other(tmp_path: Path):
     write_recipe(tmp_path, seeds=[1], methods=methods)
     for _ in range(amount(1, 5)):
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
-        both = [study(tmp_path, "--jobs", "1", wait=False) for _ in range(2)]
+        both = [study(tmp_path, "--jobs", "1", wait=False, start=start_forked) for _ in range(2)]
         codes = sorted(process.wait() for process in both)
         said = [process.output() for process in both]
         assert codes in ([0, 0], [0, 2]), said

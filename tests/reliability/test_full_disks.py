@@ -22,7 +22,7 @@ from reliability.hostile.readers import PREFIX, tokens
 from reliability.test_crash_safety import files as contents
 from support import ROOT
 from support.study_helpers import result
-from support.study_runs import check_complete, study
+from support.study_runs import check_complete, start_forked, study
 
 from treesyntax.__main__ import main
 from treesyntax.data.dictionary import Dictionary
@@ -268,7 +268,7 @@ def test_a_study_on_a_full_disk_ends_in_one_line_and_goes_on_later(quick: Path, 
     (tmp_path / "out" / "logs").write_text("a file where a folder should be")
     (tmp_path / "out" / "logs").rename(tmp_path / "out" / ".logs")
     os.symlink(tmp_path / "out" / ".logs", tmp_path / "out" / "logs")
-    process = study(tmp_path)
+    process = study(tmp_path, start=start_forked)
     said = process.output()
     assert process.returncode in (1, 2)
     assert "Traceback" not in said

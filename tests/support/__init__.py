@@ -17,6 +17,10 @@ ROOT = Path(__file__).parents[2]
 PLUGINS = ROOT / "fairseq_plugins"
 SHARED = ROOT.parent / "shared"
 """Data sets and models beside the repository, which are not on every machine."""
+EMPTY_DRAWING = (
+    '<?xml version="1.0" encoding="utf-8"?>\n'
+    '<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt" viewBox="0 0 9 9"/>\n'
+)
 
 
 def shared(*parts: str) -> Path:

@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import support.fake_programs as fake_programs
 from support import wait_until
@@ -19,9 +21,12 @@ from treesyntax.jobs import processes
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import read_results
+from treesyntax.study.run import executor
 from treesyntax.study.run.plan import make_plan
 
 start_process = processes.start
+start_at_once = partial(fake_programs.start_here, start_process)
+"""As ``treesyntax.jobs.processes.start``, but stand-ins act in the study's own process, one after the other."""
 
 
 def start_forked(
@@ -47,14 +52,17 @@ def start_forked(
     return fork(run, log, stdout, environment)
 
 
-def study(folder: Path, *arguments: str, wait: bool = True, forks: bool = True) -> Fork:
+def study(
+    folder: Path, *arguments: str, wait: bool = True, start: Callable[..., Any] = start_at_once
+) -> Fork:
     """``treesyntax study`` over the stand-ins, in a fork of this process, which has loaded it.
 
     Args:
         folder: of the recipe.
         arguments: more of its options.
         wait: until it ends.
-        forks: whether the stand-ins are forks too, see `start_forked`.
+        start: starts the stand-ins: see `start_at_once`, `start_forked`; or `start_process`, which makes them processes
+            that end with the study.
     """
     load_study()
     words = [str(folder / "recipe.yaml"), "--out", str(folder / "out"), *arguments]
@@ -62,7 +70,9 @@ def study(folder: Path, *arguments: str, wait: bool = True, forks: bool = True) 
     def run() -> int:
         # Shells have background jobs ignore interrupts, and that would be inherited.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        processes.start = start_forked if forks else start_process
+        processes.start = start
+        if start is start_at_once:
+            fake_programs.NAP, executor.POLL = 0, 0.001
         return fake_programs.study(folder / "journal", words)
 
     said = tempfile.NamedTemporaryFile()  # noqa: SIM115 - as long as the process is known

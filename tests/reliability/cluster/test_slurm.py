@@ -15,7 +15,7 @@ from reliability.figures import SOAK
 from support import wait_until
 from support.forked_programs import Fork
 from support.study_helpers import recipe_content
-from support.study_runs import check_complete, commands_in, journal, study
+from support.study_runs import check_complete, commands_in, journal, start_forked, study
 
 from treesyntax.study.results.results import read_results
 
@@ -46,7 +46,7 @@ def begin(tmp_path: Path, slurm: Slurm) -> Iterator[Callable[..., Fork]]:
     processes = []
 
     def start(*options: str, wait: bool = False) -> Fork:
-        processes.append(study(tmp_path, *OPTIONS, *options, wait=wait))
+        processes.append(study(tmp_path, *OPTIONS, *options, wait=wait, start=start_forked))
         return processes[-1]
 
     yield start

@@ -34,10 +34,19 @@ from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table import print_table
 from treesyntax.study.report.table_files import latex_table, markdown_table
 from treesyntax.study.report.table_notes import comparison_cells, would_find
+from treesyntax.study.results import figure_files
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.figure_files import svg_text
 from treesyntax.study.results.results import read_results, write_results
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
 TREES = ("relation_mask", "stack_pe")
+
+
+@pytest.fixture
+def whole_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the tests that read them."""
+    monkeypatch.setattr(figure_files, "svg_text", svg_text)
 
 
 @pytest.fixture(autouse=True)
@@ -293,6 +302,7 @@ def copied(out: Path, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("whole_figures")
 def test_the_words_stand_in_every_renderer(tmp_path: Path, capsys):
     study = read_study(make_study(tmp_path, methods=methods("relation_mask"), score=["exact"]))
     out, word = study.folder, "syntax helps"
@@ -365,6 +375,7 @@ def domains_study(tmp_path: Path) -> Path:
     return make_two_test_sets(tmp_path, score=["exact"], methods=methods("relation_mask"))
 
 
+@pytest.mark.usefixtures("whole_figures")
 def test_the_map_has_word_and_number_and_a_line_a_method(tmp_path: Path, capsys):
     out = domains_study(tmp_path)
     study = changed(out, {"stack_pe-domain=news": 3}, ended="cap")

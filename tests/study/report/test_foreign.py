@@ -21,6 +21,7 @@ from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results.results import write_results
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
 RUN = "document.title = 'executed'"
 EVIL_SVG = f"""<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="{RUN}">
 <script>{RUN}</script><image href="x" onerror="{RUN}"/></svg>

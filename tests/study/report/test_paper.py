@@ -14,14 +14,23 @@ from treesyntax.__main__ import main
 from treesyntax.study.report.report import read_study
 from treesyntax.study.results.results import read_results, write_results
 
-
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    return make_study(tmp_path, title="Trees & 100% of {them}_")
+TITLE = "Trees & 100% of {them}_"
 
 
-def paper(study: Path, *flags: str) -> Path:
-    out = study.parent / "paper"
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study; tests leave it as it is."""
+    return make_study(tmp_path_factory.mktemp("study"), title=TITLE)
+
+
+@pytest.fixture(scope="module")
+def made(study: Path) -> Path:
+    """Its files for a paper."""
+    return paper(study)
+
+
+def paper(study: Path, *flags: str, name: str = "paper") -> Path:
+    out = study.parent / name
     assert main(["report", str(study), "--for-paper", str(out), *flags]) == 0
     return out
 
@@ -30,8 +39,10 @@ def cells(text: str) -> list[list[str]]:
     return [line[:-3].split(" & ") for line in text.splitlines() if line.endswith(r" \\")]
 
 
-def test_the_table_has_the_deciding_metric_with_differences_and_conclusions(study: Path):
-    text = (paper(study) / "table.tex").read_text("utf-8")
+def test_the_table_has_the_deciding_metric_with_differences_and_conclusions(
+    study: Path, made: Path
+):
+    text = (made / "table.tex").read_text("utf-8")
     head, baseline, masks, paths, would = cells(text)
     assert head == ["system", "exact", "difference", "conclusion"]
     assert baseline[0::2] == ["sequence", "--"]
@@ -58,8 +69,8 @@ def test_the_table_has_the_deciding_metric_with_differences_and_conclusions(stud
     assert "would find: the smallest true difference that 80 \\% of such studies find" in caption
 
 
-def test_the_notes_of_the_report_stand_behind_the_table_as_comments(study: Path):
-    text = (paper(study) / "table.tex").read_text("utf-8")
+def test_the_notes_of_the_report_stand_behind_the_table_as_comments(study: Path, made: Path):
+    text = (made / "table.tex").read_text("utf-8")
     notes = [line[2:] for line in text.splitlines() if line.startswith("% ")]
     table = read_study(study).table
     assert notes[-len(table.notes) :] == [*table.notes]
@@ -67,7 +78,7 @@ def test_the_notes_of_the_report_stand_behind_the_table_as_comments(study: Path)
 
 
 def test_columns_are_chosen(study: Path, capsys):
-    out = paper(study, "--columns", "bleu", "parameters", "runs")
+    out = paper(study, "--columns", "bleu", "parameters", "runs", name="chosen")
     head, first, *_ = cells((out / "table.tex").read_text("utf-8"))
     assert head == ["system", "bleu", "difference", "parameters", "runs", "conclusion"]
     assert first[3:5] == ["10", "3 of 3"]
@@ -78,23 +89,22 @@ def test_columns_are_chosen(study: Path, capsys):
     assert "--for-paper OUT" in capsys.readouterr().err
 
 
-def test_figures_are_pdf_at_the_width_of_a_column(study: Path):
-    out = paper(study)
+def test_figures_are_pdf_at_the_width_of_a_column(study: Path, made: Path):
     boxes = {
         file.name: re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ([\d.]+) ?\]", file.read_bytes())
-        for file in out.glob("*.pdf")
+        for file in made.glob("*.pdf")
     }
     assert "verdict.pdf" in boxes
     assert {round(float(box[1]) / 72, 2) <= 3.04 for box in boxes.values() if box} == {True}
     assert all(boxes.values())
     assert not list((study / "figures").glob("*.pdf"))
-    wide = paper(study, "--width", "5")
+    wide = paper(study, "--width", "5", name="wide")
     box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", (wide / "verdict.pdf").read_bytes())
     assert float(box[1]) / 72 == pytest.approx(5, abs=0.01)
 
 
-def test_two_sentences_say_what_was_done(study: Path):
-    text = (paper(study) / "methods.txt").read_text("utf-8")
+def test_two_sentences_say_what_was_done(study: Path, made: Path):
+    text = (made / "methods.txt").read_text("utf-8")
     assert len(text.splitlines()) == 2
     first, second = text.splitlines()
     items = {one.items for one in read_study(study).table.comparisons}
@@ -113,7 +123,8 @@ def test_too_few_runs_are_not_said_to_be_tested(tmp_path: Path):
     assert "t test" not in text
 
 
-def test_a_partial_table_says_so_in_its_caption(study: Path):
+def test_a_partial_table_says_so_in_its_caption(tmp_path: Path):
+    study = make_study(tmp_path, title=TITLE)
     found = [
         one
         for one in read_results(study / "runs.jsonl")
@@ -138,9 +149,9 @@ def test_a_table_for_each_test_set(tmp_path: Path):
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
-def test_the_table_compiles(study: Path, tmp_path: Path):
+def test_the_table_compiles(made: Path, tmp_path: Path):
     page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\\end{document}\n"
-    (tmp_path / "page.tex").write_text(page % (paper(study) / "table.tex").read_text("utf-8"))
+    (tmp_path / "page.tex").write_text(page % (made / "table.tex").read_text("utf-8"))
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -26,6 +26,8 @@ from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.tables_again import join, read_part
 from treesyntax.study.results.results import Result, read_results, write_results
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
+
 
 def rows_of(path: Path) -> dict[str, dict[str, str]]:
     with path.open(encoding="utf-8") as stream:

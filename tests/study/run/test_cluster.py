@@ -15,7 +15,7 @@ import pytest
 from support import wait_until
 from support.forked_programs import Fork, fork
 from support.study_helpers import recipe_content, write_recipe
-from support.study_runs import alive, check_complete, refused, study
+from support.study_runs import alive, check_complete, refused, start_forked, study
 
 from treesyntax.files import write_json
 from treesyntax.jobs import node
@@ -30,7 +30,9 @@ from treesyntax.study.run.logs import read_log
 def test_a_study_on_a_cluster(tmp_path: Path):
     pytest.importorskip("submitit")
     write_recipe(tmp_path, seeds=[1])
-    process = study(tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5")
+    process = study(
+        tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5", start=start_forked
+    )
     output = process.output()
     assert process.returncode == 0, output
     check_complete(tmp_path)
@@ -53,7 +55,7 @@ def test_a_job_that_fails_is_a_failure_of_its_run_only(tmp_path: Path):
     methods["relation_mask"]["train"] = {"broken": True}
     why = {"train.broken": "to see it fail"}
     write_recipe(tmp_path, methods=methods, differences=why, seeds=[1])
-    process = study(tmp_path, "--cluster", "local", "--retries", "1")
+    process = study(tmp_path, "--cluster", "local", "--retries", "1", start=start_forked)
     output = process.output()
     assert process.returncode == 1
     assert (
@@ -256,7 +258,9 @@ def test_what_is_submitted_while_the_controller_is_away_waits(
     monkeypatch.setattr(submitit.AutoExecutor, "submit", submit)
     methods = {"sequence": recipe_content()["methods"]["sequence"]}
     write_recipe(tmp_path, methods=methods, seeds=[1])
-    process = study(tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5")
+    process = study(
+        tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5", start=start_forked
+    )
     assert process.returncode == 0, process.output()
     assert "FAILED" not in process.output()
     assert tries.stat().st_size > 2 * len(AWAY)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from reliability.figures import amount
 from support import ROOT, wait_until
 from support.fake_programs import UPDATES
 from support.study_helpers import write_recipe
@@ -21,6 +22,8 @@ from support.study_runs import (
     commands_in,
     done_steps,
     journal,
+    start_forked,
+    start_process,
     study,
     wait_for_events,
 )  # fmt: skip
@@ -36,8 +39,8 @@ from treesyntax.study.run.process import resolve
 def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(tmp_path: Path):
     write_recipe(tmp_path, seeds=[1])
     choose = random.Random(7)
-    for kill in range(8):
-        process = study(tmp_path, "--jobs", "2", wait=False, forks=False)
+    for kill in range(amount(5, 8)):
+        process = study(tmp_path, "--jobs", "2", wait=False, start=start_process)
         wait_for_events(tmp_path, len(journal(tmp_path)) + choose.randint(1, 9), process)
         time.sleep(choose.uniform(0, 0.05))
         process.send_signal(signal.SIGKILL)
@@ -79,7 +82,7 @@ def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
     tmp_path: Path, number: signal.Signals
 ):
     write_recipe(tmp_path, seeds=[1])
-    process = study(tmp_path, wait=False, forks=False)
+    process = study(tmp_path, wait=False, start=start_process)
     wait_for_events(tmp_path, 9, process)
     process.send_signal(number)
     assert process.wait() == 130
@@ -139,6 +142,6 @@ def test_a_study_heeds_a_signal_whose_exception_is_dropped(
     write_recipe(tmp_path, seeds=[1])
     with monkeypatch.context() as patch:
         patch.setattr(Executor, "_collect", finalise_and_collect)
-        assert study(tmp_path).returncode == 130
+        assert study(tmp_path, start=start_forked).returncode == 130
     assert study(tmp_path).returncode == 0
     check_complete(tmp_path)

@@ -21,6 +21,7 @@ from treesyntax.methods import METHODS
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.code import NO_MODULES, code_of, look_again, mixed_parts
 
+pytestmark = pytest.mark.usefixtures("quick")
 MINE = """from treesyntax.nn.injection import Injection, register
 @register("mine")
 class Mine(Injection): ...

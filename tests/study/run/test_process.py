@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.study_helpers import write_recipe
-from support.study_runs import journal, study
+from support.study_runs import journal, start_forked, study
 
 from treesyntax.commands.study import check_gpus
 from treesyntax.errors import OptionError
@@ -26,7 +26,7 @@ def gpus_seen(folder: Path) -> dict[str, set[str]]:
 
 def test_commands_share_out_the_gpus(tmp_path: Path):
     write_recipe(tmp_path, seeds=[1])
-    process = study(tmp_path, "--gpus", "4,5", "6,7")
+    process = study(tmp_path, "--gpus", "4,5", "6,7", start=start_forked)
     assert process.returncode == 0
     assert "2 at once" in process.output()
     seen = gpus_seen(tmp_path)
