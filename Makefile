@@ -19,11 +19,13 @@ test: $(READY)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
 
 # The long versions of the tests of tests/reliability/README.md: an hour on two cores, with a real Slurm
-# and a million pairs.
+# and a million pairs. And all methods where the short versions take those of each kind.
+LONG = tests/reliability tests/bridges tests/model tests/trees/formats tests/data/sets tests/methods/test_contract.py \
+	tests/commands/test_translate.py tests/study/run/test_crashes.py tests/study/run/test_code.py
 soak: $(READY)
 	@rm -f $(VENV)/figures
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 tests/reliability tests/bridges; \
+		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 $(LONG); \
 		status=$$?; $(BIN)/python tests/reliability/figures.py $(VENV)/figures; exit $$status
 
 # The pictures of the README and the docs, and the pages of methods, recipe keys and commands.

@@ -385,7 +385,7 @@ WAYS = [
     ("family", "way", "when", "which"),
     [
         (family, *way)  # compiling T5 takes a quarter of a minute
-        for family in ("BERT", "T5", "Llama")
+        for family in ("BERT", "Llama", *(["T5"] if SOAK else []))
         for way in (WAYS if SOAK or family == "BERT" else WAYS[1:2])
     ],
 )

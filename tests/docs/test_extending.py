@@ -35,7 +35,7 @@ def make_study(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(once: Callable[..., Path]) -> Path:
+def folder(once: Callable[..., Path], empty_figures: None) -> Path:
     return once("study-of-the-page-on-extending", make_study)
 
 

@@ -13,6 +13,7 @@ import pytest
 from treesyntax.__main__ import main
 from treesyntax.study.results.results import Result, read_results, results_file
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
 DOCS = Path(__file__).parents[2] / "docs"
 CATEGORIES = "categories.csv"
 TABLES = sorted((DOCS / "results").glob("*/*.csv"))

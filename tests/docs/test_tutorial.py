@@ -56,6 +56,7 @@ def run_in(folder: Path, commands: str) -> str:
     return printed
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_from_two_text_files_to_a_table(tmp_path: Path):
     pytest.importorskip("spacy")
     write_corpus(tmp_path / "corpus")

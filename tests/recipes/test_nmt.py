@@ -228,6 +228,7 @@ QUICK = (
 
 
 # The way from raw text over dependency trees is that of the tutorial, see test_tutorial.py.
+@pytest.mark.usefixtures("empty_figures")
 def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
     pytest.importorskip("benepar")
     write_corpus(tmp_path / "corpus")

@@ -263,3 +263,5 @@ def load(*modules: str) -> None:
         (options.get_generation_parser(), [*plugin, "--path", "model.pt"]),
     ):
         convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
+    gc.collect()
+    gc.freeze()  # else the collector of each fork writes to all pages of these modules

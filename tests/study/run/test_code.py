@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from reliability.figures import SOAK
 
 from treesyntax import source
 from treesyntax.study.provenance import PACKAGES, commit, revision_of, version_of
@@ -35,56 +41,75 @@ def moves(file: Path, kind: str, *words: str, edit: str = EDIT) -> bool:
 
 
 IMPORTED = """
-import importlib, pkgutil, sys, types
+import importlib, json, os, pkgutil, sys, types
+import torch  # once for all steps
 sys.modules["fairseq_plugins.scoring"] = types.ModuleType("fairseq_plugins.scoring")
 walk = pkgutil.walk_packages
 pkgutil.walk_packages = lambda path, prefix: [] if prefix == "treesyntax.methods." else walk(path, prefix)
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-for name, module in sorted(sys.modules.items()):
-    if name.startswith(("treesyntax", "fairseq_plugins")) and getattr(module, "__file__", None):
-        print(module.__file__)
+for number, names in enumerate(json.loads(sys.argv[1])):
+    if not os.fork():
+        for name in names:
+            importlib.import_module(name)
+        for name, module in sorted(sys.modules.items()):
+            if name.startswith(("treesyntax", "fairseq_plugins")) and getattr(module, "__file__", None):
+                print(number, module.__file__)
+        sys.stdout.flush()
+        os._exit(0)
+    if os.wait()[1]:
+        sys.exit(f"{names} cannot be imported")
 """
+STEPS = [
+    ("train", TRAINING, ["fairseq_plugins", *METHODS]),
+    ("binarize", (), ["treesyntax.commands.binarize", "treesyntax.data.binarize.write"]),
+    ("score", (), ["treesyntax.commands.score"]),
+    ("prepare", ("treesyntax", "data", "get", "slog"), ["treesyntax.data.sets.making"]),
+]
+STEPS += [
+    ("average", (), ["treesyntax.commands.average"]),
+    ("hypotheses", (), ["treesyntax.study.run.hypotheses"]),
+    ("prepare", ("treesyntax", "generate", "for2lam"), ["treesyntax.data.sets.for2lam"]),
+    ("prepare", ("treesyntax", "parse", "a"), ["treesyntax.parsers.parse_file"]),
+] if SOAK else []  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "words", "modules"),
-    [
-        ("train", TRAINING, ["fairseq_plugins", *METHODS]),
-        ("binarize", (), ["treesyntax.commands.binarize", "treesyntax.data.binarize.write"]),
-        ("average", (), ["treesyntax.commands.average"]),
-        ("hypotheses", (), ["treesyntax.study.run.hypotheses"]),
-        ("score", (), ["treesyntax.commands.score"]),
-        ("prepare", ("treesyntax", "data", "get", "slog"), ["treesyntax.data.sets.making"]),
-        ("prepare", ("treesyntax", "generate", "for2lam"), ["treesyntax.data.sets.for2lam"]),
-        ("prepare", ("treesyntax", "parse", "a"), ["treesyntax.parsers.parse_file"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
-def test_an_edit_of_each_file_that_a_step_imports_is_seen(
-    package: Path, kind: str, words: tuple[str, ...], modules: list[str]
-):
+def files_imported() -> list[set[str]]:
+    """The files of ours that Python imports for each of `STEPS`."""
+    modules = json.dumps([names for _, _, names in STEPS])
+    command = [sys.executable, "-c", IMPORTED, modules]
+    printed = subprocess.check_output(command, text=True, cwd="/")
+    imported: list[set[str]] = [set() for _ in STEPS]
+    for line in printed.splitlines():
+        number, _, file = line.partition(" ")
+        imported[int(number)].add(str(Path(file).relative_to(Path(source.__file__).parents[1])))
+    return imported
+
+
+def test_an_edit_of_each_file_that_a_step_imports_is_seen(package: Path):
     """Python itself says what is imported. Files that no step imports leave it as it is."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTED, *modules],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd="/",
-    )
-    root = Path(source.__file__).parents[1]
-    imported = {str(Path(line).relative_to(root)) for line in done.stdout.splitlines()}
-    if kind != "train":
-        imported = {name for name in imported if not name.startswith("treesyntax/methods/")}
-    counts = {name for name in imported if not name.startswith(tuple(code.NO_NUMBERS))}
-    counts.discard("treesyntax/model/presets.py")
-    before, unseen = now(kind, *words), []
-    for name in sorted(counts):
-        text = (package / name).read_text("utf-8")
-        (package / name).write_text(text + EDIT, "utf-8")
-        unseen += [name] if now(kind, *words) == before else []
-        (package / name).write_text(text, "utf-8")
-    assert not unseen
+    for (kind, words, _), imported in zip(STEPS, files_imported(), strict=True):
+        before, by_room = now(kind, *words), defaultdict(list)
+
+        def rooms_moved(names: Iterable[str]) -> set[str]:
+            texts = {name: (package / name).read_text("utf-8") for name in names}
+            for name, text in texts.items():
+                (package / name).write_text(text + EDIT, "utf-8")
+            after = now(kind, *words)  # noqa: B023
+            for name, text in texts.items():
+                (package / name).write_text(text, "utf-8")
+            return {re.split(": |/", x)[-1] for x in after if after[x] != before[x]}  # noqa: B023
+
+        for name in sorted(imported):
+            if name.startswith(code.METHODS) and kind != "train":
+                continue
+            if not name.startswith((*code.NO_NUMBERS, code.PRESETS)):
+                by_room[Path(name).parts[name.startswith("treesyntax/")]].append(name)
+        assert by_room
+        for names in zip_longest(*by_room.values()):  # at once a file of each room
+            of_round = {room: name for room, name in zip(by_room, names, strict=True) if name}
+            seen = rooms_moved(of_round.values())
+            for room, name in of_round.items():
+                # Methods, and what they alone import, are in the parts of methods.
+                assert room in seen or rooms_moved([name]), (kind, name)
 
 
 def test_edits_of_other_files_are_not(package: Path):

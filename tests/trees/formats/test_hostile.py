@@ -8,12 +8,13 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reliability.figures import amount
 
 from treesyntax.errors import InputError, TreeError
 from treesyntax.trees.formats import FORMATS, read_trees
 from treesyntax.trees.tree import Tree
 
-DEEP = 30_000
+DEEP = amount(10_000, 30_000)
 SECONDS = 20
 LINE_FORMATS = [FORMATS[name] for name in ("ptb", "sexpr", "sexpr_bare", "prolog", "jsonl")]
 every_format = pytest.mark.parametrize("entry", FORMATS.values(), ids=FORMATS)
