@@ -7,6 +7,7 @@ import gc
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -47,3 +48,18 @@ def test_only_fairseq_gets_them_later():
     assert theirs["dumps"] is ours["dumps"] is json.dumps
     samples = [1.0, 2.0, 4.0], [3.0, 5.0, 9.0]
     assert theirs["ttest_ind"](*samples) == ours["ttest_ind"](*samples)
+
+
+def test_what_torch_says_of_fairseq_is_not_said_of_others():
+    said = "`torch.jit.script` is deprecated. Please switch to `torch.compile` or `torch.export`."
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        before = list(warnings.filters)
+        with postponed():
+            warnings.warn(said, FutureWarning, stacklevel=1)
+            warnings.warn("another", FutureWarning, stacklevel=1)
+            warnings.filterwarnings("ignore", "of torch")
+        added = [chosen for chosen in warnings.filters if chosen not in before]
+        warnings.warn(said, FutureWarning, stacklevel=1)
+    assert [str(warning.message) for warning in caught] == ["another", said]
+    assert len(added) == 1

@@ -2,13 +2,14 @@
 
 scikit-learn, with pandas behind it, and the statistics of SciPy take a quarter of the processor time of
 ``import fairseq``. They are loaded when a function of theirs is called. The garbage collector, which finds nothing
-in modules, takes a sixth of the rest.
+in modules, takes a sixth of the rest. What fairseq alone can mend, a use of torch that torch warns of, is not printed.
 """
 
 from __future__ import annotations
 
 import builtins
 import gc
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pkgutil import resolve_name
@@ -16,6 +17,8 @@ from typing import Any
 
 POSTPONED = ("sklearn", "sklearn.metrics", "scipy.stats")
 IMPORTER = "fairseq."
+JIT = "`torch.jit.script` is deprecated"
+"""Begins what torch 2.14 warns of at each start of a command, since a module of fairseq uses it."""
 
 
 class Later:
@@ -55,9 +58,15 @@ def postponed() -> Iterator[None]:
 
     builtins.__import__ = load_later  # type: ignore[assignment]
     gc.disable()
+    # Not catch_warnings, which would take back the filters that torch adds.
+    known = list(warnings.filters)
+    warnings.filterwarnings("ignore", JIT, FutureWarning)
+    unsaid = warnings.filters[0]
     try:
         yield
     finally:
         builtins.__import__ = load
+        if unsaid in warnings.filters and unsaid not in known:
+            warnings.filters.remove(unsaid)  # type: ignore[attr-defined]
         if collects:
             gc.enable()
