@@ -28,7 +28,8 @@ from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.study.results.results import read_results, write_results
 
 SEED = 11
-pytestmark = pytest.mark.usefixtures("empty_figures")
+# The study of all tests of reliability is made first: other modules compare its figures with drawn ones.
+pytestmark = pytest.mark.usefixtures("quick", "empty_figures")
 
 
 def everything(folder: Path) -> list:

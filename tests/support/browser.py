@@ -13,6 +13,8 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESKTOP, PHONE = (1280, 900), (360, 740)
+MILLISECONDS = 120_000
+"""To wait for a page at most: half a minute, as is usual, is not enough beside long trainings."""
 
 
 def find_browser() -> str:
@@ -43,6 +45,7 @@ def opened(browser: Any, file: Path, size: tuple[int, int] = DESKTOP, **settings
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, offline=True, **settings
     )
+    context.set_default_timeout(MILLISECONDS)
     page = context.new_page()
     asked: list[str] = []
     faults: list[str] = []
