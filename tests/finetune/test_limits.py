@@ -143,22 +143,23 @@ def test_outputs_end_with_the_token_that_ends_targets(pretrained: Path, end: Any
     assert lengths == [1]
 
 
+@pytest.mark.parametrize("family", ["MBart", "M2M100"])
 def test_outputs_begin_after_the_token_that_targets_begin_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str
 ):
-    """That of mBART is the language of its tokenizer, whatever its configuration names."""
+    """That of mBART is the language of its tokenizer, whatever its configuration names; M2M100 shifts by itself."""
     import transformers
 
     words = ["<s>", "<pad>", "</s>", "<unk>", "▁the", "▁cat"]
     tokenizer = transformers.MBartTokenizer(vocab=[(word, -1.0) for word in words])
     tokenizer.tgt_lang = "de_DE"
     tokenizer.save_pretrained(tmp_path)
-    config = transformers.MBartConfig(
+    config = getattr(transformers, f"{family}Config")(
         vocab_size=len(tokenizer), d_model=8, encoder_layers=1, decoder_layers=1,
         encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=8, decoder_ffn_dim=8,
         decoder_start_token_id=2,
     )  # fmt: skip
-    transformers.MBartForConditionalGeneration(config).save_pretrained(tmp_path)
+    getattr(transformers, f"{family}ForConditionalGeneration")(config).save_pretrained(tmp_path)
     job = Job(model=str(tmp_path), task="seq2seq", generate={"max_new_tokens": 1})
     trained = load_model(job)
     begun, generate = [], trained.model.generate
@@ -171,8 +172,13 @@ def test_outputs_begin_after_the_token_that_targets_begin_after(
     monkeypatch.setattr(trained.model, "generate", write)
     example = {"text": "the cat", "tree": None}
     predict(job, trained, [Example(example, None, 1)], 1)
-    batch = collator_of(job, trained)([{**example, "target": "the"}])
+    collator = collator_of(job, trained)
+    batch = collator([{**example, "target": "the"}, {**example, "target": "the cat"}])
     assert begun == batch["decoder_input_ids"][0, :1].tolist()
+    del batch["tree"]
+    given, inputs = trained.model(**batch).loss, batch.pop("decoder_input_ids")
+    assert inputs.shape == batch["labels"].shape
+    torch.testing.assert_close(trained.model(**batch).loss, given)
 
 
 def test_targets_that_begin_otherwise_than_a_model_must_are_refused(

@@ -165,8 +165,7 @@ class TreeCollator:
         if any(label is not None for label in labels):
             batch["labels"] = self._labels(labels, rows, width, left)
             if self.model is not None:
-                make = self.model.prepare_decoder_input_ids_from_labels
-                batch["decoder_input_ids"] = make(labels=batch["labels"])
+                batch["decoder_input_ids"] = decoder_inputs(self.model, batch["labels"])
         return batch
 
     def encode(self, example: Mapping[str, Any]) -> dict[str, Any]:
@@ -456,6 +455,19 @@ class TreeCollator:
                 "loss; TreeCollator.untagged counts them"
             )
         self.untagged += count
+
+
+def decoder_inputs(model: Any, labels: Tensor) -> Tensor:
+    """What the decoder of an encoder-decoder reads to write labels, [B, T] as they are.
+
+    Models without a function for that, as of M2M100, NLLB and Blenderbot, shift labels to the right by themselves.
+    """
+    if make := getattr(model, "prepare_decoder_input_ids_from_labels", None):
+        inputs: Tensor = make(labels=labels)
+        return inputs
+    shifted = labels.roll(1, dims=1)
+    shifted[:, 0] = model.config.decoder_start_token_id
+    return shifted.masked_fill(shifted == IGNORED, model.config.pad_token_id)
 
 
 def _at_first_tokens(labels: list[Any], of_tokens: Sequence[int | None], count: int) -> list[Any]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from treesyntax.bridges.collator import IGNORED
+from treesyntax.bridges.collator import IGNORED, decoder_inputs
 from treesyntax.errors import InputError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, Job
@@ -49,7 +49,7 @@ def start_of(tokenizer: Any, model: Any) -> int | None:
     labels = tokenizer(text_target="", return_tensors="pt")["input_ids"]
     if not labels.numel():
         return None
-    return int(model.prepare_decoder_input_ids_from_labels(labels=labels)[0, 0])
+    return int(decoder_inputs(model, labels)[0, 0])
 
 
 def refuse_unwritable(
