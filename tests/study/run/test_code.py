@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
@@ -86,18 +87,21 @@ def files_imported() -> list[set[str]]:
 
 def test_an_edit_of_each_file_that_a_step_imports_is_seen(package: Path):
     """Python itself says what is imported. Files that no step imports leave it as it is."""
+
+    def rooms_moved(
+        before: Mapping[str, str], step: Sequence[str], names: Iterable[str]
+    ) -> set[str]:
+        texts = {name: (package / name).read_text("utf-8") for name in names}
+        for name, text in texts.items():
+            (package / name).write_text(text + EDIT, "utf-8")
+        after = now(*step)
+        for name, text in texts.items():
+            (package / name).write_text(text, "utf-8")
+        return {re.split(": |/", x)[-1] for x in after if after[x] != before[x]}
+
     for (kind, words, _), imported in zip(STEPS, files_imported(), strict=True):
-        before, by_room = now(kind, *words), defaultdict(list)
-
-        def rooms_moved(names: Iterable[str]) -> set[str]:
-            texts = {name: (package / name).read_text("utf-8") for name in names}
-            for name, text in texts.items():
-                (package / name).write_text(text + EDIT, "utf-8")
-            after = now(kind, *words)  # noqa: B023
-            for name, text in texts.items():
-                (package / name).write_text(text, "utf-8")
-            return {re.split(": |/", x)[-1] for x in after if after[x] != before[x]}  # noqa: B023
-
+        moved = partial(rooms_moved, now(kind, *words), (kind, *words))
+        by_room = defaultdict(list)
         for name in sorted(imported):
             if name.startswith(code.METHODS) and kind != "train":
                 continue
@@ -106,10 +110,10 @@ def test_an_edit_of_each_file_that_a_step_imports_is_seen(package: Path):
         assert by_room
         for names in zip_longest(*by_room.values()):  # at once a file of each room
             of_round = {room: name for room, name in zip(by_room, names, strict=True) if name}
-            seen = rooms_moved(of_round.values())
+            seen = moved(of_round.values())
             for room, name in of_round.items():
                 # Methods, and what they alone import, are in the parts of methods.
-                assert room in seen or rooms_moved([name]), (kind, name)
+                assert room in seen or moved([name]), (kind, name)
 
 
 def test_edits_of_other_files_are_not(package: Path):
