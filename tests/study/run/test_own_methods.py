@@ -18,6 +18,7 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.jobs import imports, processes
 from treesyntax.jobs.imports import VARIABLE, import_file, with_files
 from treesyntax.methods import METHODS
+from treesyntax.study.recipe.identity import make_identity, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.code import NO_MODULES, code_of, look_again, mixed_parts
 
@@ -44,6 +45,17 @@ def test_a_recipe_names_files_beside_it_and_one_that_extends_it_finds_them(tmp_p
     assert read.imports == ("inner/own.py",)
     assert read.own_files == [tmp_path / "inner/own.py"]
     assert read_recipe(other, ["import=[a.py, b.py]"]).imports == ("a.py", "b.py")
+
+
+def test_the_recipe_that_a_study_wrote_finds_them_too(tmp_path: Path):
+    (tmp_path / "inner").mkdir()
+    recipe = read_recipe(write_recipe(tmp_path / "inner", **{"import": "own.py"}))
+    (tmp_path / "out").mkdir()
+    write_identity(tmp_path / "out", recipe, make_identity(recipe, {}, {}))
+    assert read_recipe(tmp_path / "out/recipe.yaml").own_files == [tmp_path / "inner/own.py"]
+    other = tmp_path / "other.yaml"
+    other.write_text("extends: out/recipe.yaml\n", encoding="utf-8")
+    assert read_recipe(other).own_files == [tmp_path / "inner/own.py"]
 
 
 @pytest.mark.parametrize("value", [1, ["own"], {"a": "own.py"}, "own.txt"])

@@ -63,6 +63,14 @@ def is_resolved(path: Path) -> bool:
         return file.read(len(RESOLVED)) == RESOLVED
 
 
+def imports_folder(path: Path) -> Path:
+    """The folder to which ``import`` of a recipe is relative: of one that a study wrote, that of the recipe before."""
+    if not is_resolved(path):
+        return path.parent
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return Path(file.readline().removeprefix(RESOLVED).strip()).parent
+
+
 def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The mapping in a recipe file, laid over those of the files that it extends.
 
@@ -89,7 +97,7 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         extended = _extended(path, name)
         base = read_extended(extended, (*above, path.resolve()))
         if IMPORT in base:
-            base[IMPORT] = _moved(base[IMPORT], extended.parent, path.parent)
+            base[IMPORT] = _moved(base[IMPORT], imports_folder(extended), path.parent)
         merged = _laid_over(merged, base, extended)
     _check_nulls(merged, content, path)
     content = with_paths(content, _laid_over(merged, content, path), path.parent)

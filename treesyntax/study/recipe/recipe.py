@@ -27,6 +27,7 @@ from treesyntax.study.recipe.reading import (
     IMPORT,
     apply_override,
     check_nulls,
+    imports_folder,
     is_resolved,
     read_extended,
 )
@@ -99,7 +100,7 @@ class Recipe:
             rows have the longer ones.
         differences: by ``SECTION.FLAG`` why methods differ in it.
         strongest: plain rows, of which the map compares others with the best on each test set.
-        imports: Python files with methods of the user's own, relative to the recipe's folder. What
+        imports: Python files with methods of the user's own, relative to the recipe's folder (`own_files`). What
             runs a study executes them, what reads one does not.
         search: how settings are found before the runs; None for a study without.
         skips: whether pairs that some row cannot use are left out of all rows; else they stop the study.
@@ -140,8 +141,8 @@ class Recipe:
 
     @property
     def own_files(self) -> list[Path]:
-        """The files of the recipe's own methods; not to be used of a recipe in a study's folder."""
-        return [self.path.parent / name for name in self.imports]
+        """The files of the recipe's own methods."""
+        return [imports_folder(self.path) / name for name in self.imports]
 
     def baseline_of(self, method: Method) -> Method | None:
         """The row that a row is compared with, at the same point of the axes that both have.
