@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -20,7 +21,6 @@ from reliability.fairseq_jobs import (
     train,
     training_words,
 )
-from support import wait_until
 from support.forked_programs import Fork
 
 from treesyntax.methods import METHODS
@@ -76,23 +76,34 @@ def test_the_number_of_workers_changes_nothing(
 
 
 def kill_after(updates: int, data: Path, save: Path, *flags: object) -> None:
-    """A training that is killed in mid-epoch, some time after the given number of updates."""
-    job = start(data, save, *flags)
-    wait_until(lambda: len(losses(job)) >= updates)
-    job.send_signal(signal.SIGKILL)
-    assert job.wait() == -signal.SIGKILL
+    """A training that is killed in mid-epoch, after the given number of updates."""
+
+    def patch() -> None:
+        from fairseq.trainer import Trainer
+
+        step = Trainer.train_step
+
+        def killing(self: Trainer, *given: object, **options: object) -> object:
+            if self.get_num_updates() == updates:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return step(self, *given, **options)
+
+        Trainer.train_step = killing
+
+    job = start(data, save, *flags, first=patch)
+    assert job.wait() == -signal.SIGKILL, job.output()[-3000:]
 
 
 KILLED = ["everything", *METHODS] if SOAK else ["everything"]
 
 
 @pytest.mark.parametrize("spec", KILLED)
-def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, data, tmp_path):
+def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, usual, data, tmp_path):
     """32 formulas in batches of 5 are 7 updates an epoch; saves are 3 updates apart."""
-    updates = 125 if SOAK else 15
+    updates = 125 if SOAK else UPDATES
     flags = [*NOISY, *flags_of(spec), "--max-update", updates, "--save-interval-updates", 3,
              "--keep-interval-updates", 1]  # fmt: skip
-    whole = train(data / "nary_dfs", tmp_path / "whole", *flags)
+    whole = train(data / "nary_dfs", tmp_path / "whole", *flags) if SOAK else usual
     halves = tmp_path / "halves"
     kills = (updates // 5, updates // 2) if SOAK else (updates // 2,)
     for after in kills:
@@ -105,7 +116,7 @@ def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, data, tmp
     assert_same(job, whole)
 
 
-@pytest.mark.parametrize("stopped", [2, 4])
+@pytest.mark.parametrize("stopped", [2, 4] if SOAK else [4])
 def test_a_resumed_training_is_as_patient_as_an_undisturbed_one(stopped, data, tmp_path):
     """Without a step no validation is better than the first one, so the third after it is the last."""
     flags = [
@@ -126,7 +137,7 @@ def test_a_resumed_training_is_as_patient_as_an_undisturbed_one(stopped, data, t
         assert "hasn't improved for last 3 runs" in job.output()
 
 
-@pytest.mark.parametrize("stopped", [1, 2, 3])
+@pytest.mark.parametrize("stopped", [1, 2, 3] if SOAK else [2])
 def test_a_resumed_training_lowers_its_rate_where_an_undisturbed_one_does(stopped, data, tmp_path):
     """No validation is so much better than the first one, so that every second after it halves the rate."""
     flags = [
