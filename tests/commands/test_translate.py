@@ -38,6 +38,14 @@ METHODS_OF_EACH_KIND = [
 """The text alone, brackets, pairs, labels, numbers of pairs, encodings, rotations, states, losses."""
 
 
+GROWN_TREES = [
+    (linearization, constraints)
+    for linearization in GROWING_LINEARIZATIONS
+    for constraints in ("auto", "grammar")
+    if SOAK or constraints == "auto" or linearization in ("nary_bfs", "lcrs_dfs")
+]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("translate")
@@ -71,8 +79,7 @@ def test_every_method_translates_as_in_fairseq_generate(folder, method, tmp_path
     assert len(set(found)) > 1
 
 
-@pytest.mark.parametrize("constraints", ["auto", "grammar"])
-@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
+@pytest.mark.parametrize(("linearization", "constraints"), GROWN_TREES)
 def test_trees_that_a_decoder_grows_are_written_in_their_notation(
     folder, linearization, constraints, tmp_path
 ):
@@ -159,7 +166,7 @@ def test_what_cannot_be_meant_is_refused(folder, model, tmp_path, capsys, flags,
 
 def test_any_order_and_empty_sentences_stay_aligned(folder, model, tmp_path):
     data, flags = folder / "words", ("--parsed", "--batch-size", "2")
-    records = (folder / "all.conllu").read_text().split("\n\n")[:-1]
+    records = (folder / "all.conllu").read_text().split("\n\n")[:6]
     one_by_one = []
     for number, record in enumerate(records):
         path = tmp_path / f"{number}.conllu"
@@ -209,8 +216,11 @@ def write_conllu_with_text(folder: Path, path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "notation", "flags"),
     [
-        *((method, "conllu", SUBWORDS) for method in (*LOSSES, "sequence")),
-        ("parent_head", "conllu", ()),
+        *(
+            (method, "conllu", SUBWORDS)
+            for method in ((*LOSSES, "sequence") if SOAK else LOSSES[:1])
+        ),
+        *([("parent_head", "conllu", ())] if SOAK else []),
         ("parent_head", "conllu", (*RAW_TEXT, "line", *SUBWORDS)),
         ("tree_reg", "ptb", SUBWORDS),
     ],

@@ -12,6 +12,7 @@ import torch
 from fairseq import options, utils
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
+from reliability.figures import SOAK
 from sentencepiece import SentencePieceProcessor
 from support import PLUGINS
 from support.parser_fixtures import MODELS, hostile_lines, settings, words_of_tree
@@ -28,10 +29,12 @@ utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
 from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig  # noqa: E402
 from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # noqa: E402
 
+ONE_OF_EACH_LIBRARY = ["spacy", "stanza-con", "benepar-bert"]
+"""The same two libraries also make stanza-dep and benepar-characters, which run with make soak."""
 pytestmark = pytest.mark.usefixtures("no_network")
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS if SOAK else ONE_OF_EACH_LIBRARY)
 def test_hostile_lines_stay_aligned_from_text_to_data(name, models, tmp_path):
     """``HOSTILE_LINES=1000`` for a longer test."""
     lines = hostile_lines(int(os.environ.get("HOSTILE_LINES", "60")), 3)
