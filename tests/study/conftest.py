@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from support.fake_programs import start_here
 from support.study_helpers import write_recipe
-from support.study_runs import start_forked
+from support.study_runs import start_forked, version_read_once
 
 from treesyntax import source
 from treesyntax.jobs import processes
+from treesyntax.study import provenance
 from treesyntax.study.report import report
 from treesyntax.study.run import code, executor
 
@@ -28,6 +29,12 @@ def path(tmp_path: Path) -> Path:
 def forks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand-ins that a study in the test's own process starts are forks of it."""
     monkeypatch.setattr(processes, "start", start_forked)
+
+
+@pytest.fixture(autouse=True)
+def versions_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a study reads the metadata of several packages, a fifth of a small study's time."""
+    monkeypatch.setattr(provenance, "_version", version_read_once)
 
 
 @pytest.fixture

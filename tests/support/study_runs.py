@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import support.fake_programs as fake_programs
 from support import wait_until
 from support.forked_programs import Fork, fork, load_study
 from treesyntax.jobs import processes
+from treesyntax.study import provenance
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import read_results
@@ -25,6 +26,16 @@ from treesyntax.study.run import executor
 from treesyntax.study.run.plan import make_plan
 
 start_process = processes.start
+_version = provenance._version
+_installed_version = cache(_version)
+
+
+def version_read_once(package: str) -> str:
+    """The version of a package; those that numbers depend on stay as they are while the tests run."""
+    known = package in provenance.PACKAGES.values()
+    return _installed_version(package) if known else _version(package)
+
+
 start_at_once = partial(fake_programs.start_here, start_process)
 """As ``treesyntax.jobs.processes.start``, but stand-ins act in the study's own process, one after the other."""
 

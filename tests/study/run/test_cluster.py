@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from support import wait_until
 from support.forked_programs import Fork, fork
-from support.study_helpers import recipe_content, write_recipe
+from support.study_helpers import recipe_content, two_methods, write_recipe
 from support.study_runs import alive, check_complete, refused, start_forked, study
 
 from treesyntax.files import write_json
@@ -29,14 +29,14 @@ from treesyntax.study.run.logs import read_log
 
 def test_a_study_on_a_cluster(tmp_path: Path):
     pytest.importorskip("submitit")
-    write_recipe(tmp_path, seeds=[1])
+    write_recipe(tmp_path, seeds=[1], methods=two_methods())
     process = study(
         tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5", start=start_forked
     )
     output = process.output()
     assert process.returncode == 0, output
     check_complete(tmp_path)
-    for method in recipe_content()["methods"]:
+    for method in two_methods():
         assert f"start  {method}-1/train" in output
         for kind in ("train", "generate", "score"):
             log = (tmp_path / f"out/logs/{method}-1/{kind}.log").read_text()

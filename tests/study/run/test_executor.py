@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.fake_programs import UPDATES
 from support.study_helpers import recipe_content, write_recipe
-from support.study_runs import all_steps, check_complete, commands_in, refused, start_forked, study
+from support.study_runs import all_steps, check_complete, commands_in, refused, study
 
 from treesyntax.errors import OptionError
 from treesyntax.study.results.results import read_results
@@ -21,7 +21,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a recipe and its finished study; tests leave it as it is."""
     folder = tmp_path_factory.mktemp("finished")
     write_recipe(folder)
-    process = study(folder, start=start_forked)
+    process = study(folder)
     (folder / "output").write_text(process.output())
     assert process.returncode == 0
     return folder

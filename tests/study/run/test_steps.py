@@ -18,6 +18,8 @@ from treesyntax.study.run.failures import Failure, failure_of, read_failures
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan, make_plan
 
+pytestmark = pytest.mark.usefixtures("quick")
+
 
 class Silent:
     def started(self, step: object) -> None: ...
