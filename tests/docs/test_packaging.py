@@ -39,16 +39,29 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def run(site: Path, *command: str) -> str:
+def run(site: Path, *command: str, text: str) -> str:
+    """What Python prints with the packages of a folder; it reads the text."""
     words, environment = [sys.executable, "-P", *command], {**os.environ, "PYTHONPATH": str(site)}
-    return subprocess.check_output(words, text=True, env=environment, cwd=site)
+    return subprocess.check_output(words, input=text, text=True, env=environment, cwd=site)
 
 
-def test_the_plugin_folder_of_an_installed_wheel_serves_fairseq(installed: Path):
-    folder = run(installed, "-m", "treesyntax", "plugins").strip()
-    assert Path(folder) == installed / "fairseq_plugins"
-    shown = run(installed, "-m", "fairseq_cli.train", "--user-dir", folder, "--help")
-    assert "tree_translation" in shown
+RUN_EACH = """
+import json, sys
+from treesyntax.__main__ import main
+for words in json.loads(sys.stdin.read()):
+    assert main(words) == 0, words
+    print(end="\\f")
+"""
+
+
+def test_an_installed_wheel_has_recipes_and_serves_fairseq(installed: Path):
+    """Before it prints the commands, the study has fairseq check their flags, with the folder of plugins."""
+    commands = [["plugins"], ["recipes"], ["study", "demo/for2lam", "--dry-run"]]
+    printed = run(installed, "-c", RUN_EACH, text=json.dumps(commands))
+    folder, recipes, study, _ = printed.split("\f")
+    assert Path(folder.strip()) == installed / "fairseq_plugins"
+    assert len(recipes.splitlines()) == len([*(ROOT / "recipes").glob("*/*.yaml")])
+    assert study.startswith("treesyntax generate for2lam --out runs/for2lam-demo/data/programs")
 
 
 def interpreter(version: str) -> str:
@@ -133,22 +146,14 @@ settings = ts.TransformerConfig(16, 32, 4, 2, injection="stack_pe+relation_mask"
 encoder = ts.Encoder(settings, torch.nn.Embedding(9, 16, 1))
 encoder(torch.tensor([[4, 5, 6]]), ts.batch_trees([tree], [[2, 3, 5]])).memory.sum().backward()
 """
-SCORE = ["score", "--reference", "x.txt", "--hypothesis", "x.txt", "--metric", "exact"]
 COMMANDS = (
     ["binarize", "bin", "--source-lang", "a", "--target-lang", "b", "--source-format", "ptb",
      "--source-linearization", "preorder", "--workers", "2",
      *(part for split in ("train", "valid", "test") for part in (f"--{split}", "x.ptb", "x.txt"))],
     ["methods", "stack_pe"],
     ["generate", "for2lam", "--out", "programs", "--train", "2", "--test", "1"],
+    ["score", "--reference", "x.txt", "--hypothesis", "x.txt", "--metric", "exact"],
 )  # fmt: skip
-
-
-RUN_EACH = """
-import json
-from treesyntax.__main__ import main
-for words in json.loads(sys.stdin.read()):
-    assert main(words) == 0, words
-"""
 
 
 def use_everything(python: Path, folder: Path) -> None:
@@ -157,13 +162,12 @@ def use_everything(python: Path, folder: Path) -> None:
     (folder / "x.txt").write_text("c d\n", encoding="utf-8")
     clean = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
     everything = [python, "-c", EVERY_MODULE + STEP + RUN_EACH, "treesyntax"]
-    for command in (everything, [python.parent / "treesyntax", *SCORE]):
-        done = subprocess.run(
-            command, input=json.dumps(COMMANDS), capture_output=True, text=True, env=clean, cwd=folder,
-            check=False,
-        )  # fmt: skip
-        assert not done.returncode, done.stderr
-        assert "Warning" not in done.stderr, done.stderr
+    done = subprocess.run(
+        everything, input=json.dumps(COMMANDS), capture_output=True, text=True, env=clean, cwd=folder,
+        check=False,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    assert "Warning" not in done.stderr, done.stderr
     study = [python.parent / "treesyntax", "study", "demo/for2lam"]
     done = subprocess.run(study, capture_output=True, text=True, env=clean, cwd=folder, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -225,13 +229,6 @@ def test_the_recipes_template_files_are_packed(installed: Path):
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert not {file for file in sources if not (installed / "treesyntax" / file).exists()}
-
-
-def test_the_recipes_are_packed_and_run_by_name(installed: Path):
-    listed = run(installed, "-m", "treesyntax", "recipes").splitlines()
-    assert len(listed) == len([*(ROOT / "recipes").glob("*/*.yaml")])
-    commands = run(installed, "-m", "treesyntax", "study", "demo/for2lam", "--dry-run")
-    assert commands.startswith("treesyntax generate for2lam --out runs/for2lam-demo/data/programs")
 
 
 def test_the_lock_file_with_hashes_has_the_pins_of_the_lock_file():
