@@ -22,7 +22,7 @@ test: $(READY)
 # and a million pairs. And all methods where the short versions take those of each kind.
 LONG = tests/reliability tests/bridges tests/model tests/trees/formats tests/data/sets tests/methods/test_contract.py \
 	tests/commands/test_translate.py tests/study/run/test_crashes.py tests/study/run/test_code.py \
-	tests/parsers/test_hostile_lines.py tests/test_torchaudio_remedy.py
+	tests/parsers/test_hostile_lines.py tests/plugins/test_plugin.py tests/test_torchaudio_remedy.py
 soak: $(READY)
 	@rm -f $(VENV)/figures
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -43,10 +44,15 @@ def triples(row, symbols, order):
 
 def all_trees(symbols, order, limit, grammar=None):
     """Every whole tree of at most ``limit`` tokens, one tuple of token ids each."""
+    trees = triples_by_tree(tuple(symbols), order, limit)
+    return [row for row, found in trees.items() if not grammar or grammar(found)]
+
+
+@cache
+def triples_by_tree(symbols, order, limit):
     nodes = [token for token in range(len(symbols)) if oracles.slots_of(symbols[token]) is not None]
     rows = [row for size in range(1, limit + 1) for row in product(nodes, repeat=size)]
-    trees = [(row, triples(row, symbols, order)) for row in rows]
-    return [row for row, found in trees if found and (not grammar or grammar(found))]
+    return {row: found for row in rows if (found := triples(row, symbols, order))}
 
 
 def expected_continuations(trees):

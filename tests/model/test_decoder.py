@@ -37,7 +37,7 @@ COMPOSITIONS = [
     for size in (2, 3)
     for number, chosen in enumerate(combinations(EFFECTIVE, size))
     if number % (9 if size == 3 else 1) == 0  # all pairs, and triples that hold every method
-][:: 1 if SOAK else 3]
+][:: 1 if SOAK else 6]
 BRACKETED = [(spec, BRACKETS) for spec in CAUSAL if not METHODS[spec].needs_slots]
 BRACKETED += [("transformer_grammar+relative_depth", BRACKETS)]
 NEXT_SLOT = [

@@ -266,7 +266,7 @@ def test_a_sentence_ends_when_its_best_tree_cannot_be_beaten(beam, options, scor
     dictionary, limit = dictionary_of(NARY), 12
     model = random_model(dictionary, seed=3)
     constraints = constraints_of(dictionary, "dfs")
-    sample = sources(40, dictionary)
+    sample = sources(16, dictionary)
     generator = generator_of(model, dictionary, constraints, limit, beam, **options)
     for row, generated in enumerate(generator.generate([model], sample)):
         source = sample["net_input"]["src_tokens"][row : row + 1]
