@@ -22,7 +22,12 @@ from treesyntax.__main__ import main
 from treesyntax.errors import InputError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import Job
-from treesyntax.finetune.limits import lines_of_tokens, refuse_unwritable, settings_of_model
+from treesyntax.finetune.limits import (
+    lines_of_tokens,
+    refuse_unwritable,
+    remark_language,
+    settings_of_model,
+)
 from treesyntax.finetune.models import collator_of, load_model, load_tokenizer
 from treesyntax.finetune.outputs import predict
 
@@ -179,6 +184,18 @@ def test_outputs_begin_after_the_token_that_targets_begin_after(
     given, inputs = trained.model(**batch).loss, batch.pop("decoder_input_ids")
     assert inputs.shape == batch["labels"].shape
     torch.testing.assert_close(trained.model(**batch).loss, given)
+
+
+def test_a_tokenizer_without_a_language_of_targets_is_told():
+    """mBART's then begins them as sources, whatever language they are in."""
+    import transformers
+
+    words = ["<s>", "<pad>", "</s>", "<unk>", "▁the"]
+    tokenizer = transformers.MBartTokenizer(vocab=[(word, -1.0) for word in words])
+    tokenizer(text_target="the")
+    assert remark_language(tokenizer).startswith("the tokenizer has en_XX as the language of sour")
+    tokenizer.tgt_lang = "de_DE"
+    assert remark_language(tokenizer) == remark_language(object()) == ""
 
 
 def test_targets_that_begin_otherwise_than_a_model_must_are_refused(

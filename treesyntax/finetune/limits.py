@@ -112,6 +112,17 @@ def refuse_unwritable(
             raise InputError(file, example.line, cause, remedy)
 
 
+def remark_language(tokenizer: Any) -> str:
+    """That targets are in the source's language, which is what mBART and NLLB take if none is saved; "" otherwise."""
+    source = getattr(tokenizer, "src_lang", None)
+    if source is None or getattr(tokenizer, "tgt_lang", None) not in (None, source):
+        return ""
+    return (
+        f"the tokenizer has {source} as the language of sources and of targets; if they differ, save it beside the "
+        "model with src_lang and tgt_lang"
+    )
+
+
 def lines_of_tokens(tokenizer: Any, rows: Any) -> list[str]:
     """Outputs as lines. A space before a full stop stays: it is a token as any other, and forms have it."""
     texts = tokenizer.batch_decode(

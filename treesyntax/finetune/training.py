@@ -54,6 +54,7 @@ from treesyntax.finetune.limits import (
     SETTINGS_FILE,
     ends_of,
     refuse_unwritable,
+    remark_language,
     remark_spelling,
     settings_of_model,
 )
@@ -274,13 +275,14 @@ def _finetune(
         unread += noted.texts("examples")
     if test is not None:
         check_inputs(job, pretrained, *test)
-    model_settings, spelling = {}, []
+    model_settings, of_targets = {}, []
     if job.task in WRITES:
         ends = ends_of(pretrained.tokenizer, pretrained.model)
         for split, examples in data.items():
             file = files.get(split, files["train"])
             refuse_unwritable(job, pretrained.model, ends, examples, rows[split], file)
-            spelling.append(remark_spelling(pretrained.tokenizer, examples, file))
+            of_targets.append(remark_spelling(pretrained.tokenizer, examples, file))
+        of_targets.append(remark_language(pretrained.tokenizer))
         model_settings = settings_of_model(job, pretrained.model)
     log = Log(out, arguments.process_index == 0)
     if model_settings:
@@ -288,7 +290,7 @@ def _finetune(
         log.write(
             f"outputs follow {SETTINGS_FILE} of the model too, unless --generate says otherwise: {texts}"
         )
-    for text in (*remarks, *unread, *filter(None, spelling)):
+    for text in (*remarks, *unread, *filter(None, of_targets)):
         log.write(text)
     if collator.cut:
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")

@@ -268,6 +268,15 @@ def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
     assert ", 2 in all; they are read as words: detokenize both sides before" in escapes
 
 
+def test_spaces_around_words_and_relations_are_counted():
+    with remarks_of("x.conllu") as remarks:
+        CONLLU.parse(f"{row(1, 'it ')}\n{row(2, 'is 10 000', 1, ' x')}")
+        CONLLU.parse(f"# text = it \n{row(1, 'is 10 000')} ")
+    assert [(kind.content, finding.times) for kind, finding in remarks.findings.items()] == [
+        ("spaces around a FORM or a DEPREL", 1)
+    ]
+
+
 @pytest.mark.parametrize(
     ("forms", "count"),
     [(["___", "__", "_"], 1), (["_", ".", "_"], 1), (["a", "_", "b"], 0), (["_a", "__init__"], 0)],

@@ -43,6 +43,10 @@ WITHHELD = Remark(
     "_ for most words",
     "the text of such a treebank is withheld: its README says how to get it and put it in",
 )
+PADDED = Remark(
+    "spaces around a FORM or a DEPREL",
+    "they are kept, and make another word or relation of it: take them off",
+)
 EXPANDED = Remark(
     "multi-word tokens (French du = de + le)",
     "their words are read, which the text does not have: give the text too (--source-text) for the tokens",
@@ -168,6 +172,10 @@ def parse(text: str) -> Tree:
     if relations.count(_UNKNOWN) == len(relations):
         relations = []
     _check_forms(text, forms)
+    if (" \t" in text or "\t " in text) and any(
+        cell != cell.strip(" ") for cell in (*forms, *relations)
+    ):
+        remark(PADDED)
     try:
         return Tree.from_heads(heads, forms, relations)
     except TreeError as error:

@@ -60,6 +60,12 @@ FLAT = Remark(
     "four items or more without brackets",
     "they are read as a single list: check that this is the file of forms, and not of text or of another language",
 )
+PAIRS = Remark(
+    "pairs of pairs and words alone",
+    "( the cat ) is read as cat below the: if this is a binary parse of a text, as SNLI's, name its brackets, "
+    "(X (X the) (X cat)), and choose ptb",
+    ("are", "is"),
+)
 COMPARED = Remark(
     "signs between what they compare (age > 5)",
     "the three are read as items of a list: write ( > age 5 ), or choose the format of such text",
@@ -84,6 +90,8 @@ def parse(text: str) -> Tree:
     tree, used = _first_item(tokens)
     if used < len(tokens):
         raise _rest(tokens[used], "use the format sexpr_bare if the outer parentheses are left out")
+    if tree.labels[0] == LIST and _is_of_pairs(tree):
+        remark(PAIRS)
     return tree
 
 
@@ -107,6 +115,15 @@ def parse_bare(text: str) -> Tree:
     if len(tree) > 1 and tree.labels[0] == LIST and arities[0] == 1 and arities[1]:
         remark(WRAPPED)
     return tree
+
+
+def _is_of_pairs(tree: Tree) -> bool:
+    """Whether every list has two items, as brackets of a binary parse have."""
+    return all(
+        arity == (2 if label == LIST else 1)
+        for label, arity in zip(tree.labels, tree.arities.tolist(), strict=True)
+        if arity or label == LIST
+    )
 
 
 def _split(text: str) -> list[str]:
@@ -143,6 +160,9 @@ def _split(text: str) -> list[str]:
         in_type = False
         if glued and token == "(" and tokens[-1] not in _MARKS:
             remark(GLUED)
+        if glued and token in ("[", "{") and tokens[-1] not in _MARKS:
+            cause = f"the name {tokens[-1][:40]!r} goes on with a bracket {token}"
+            raise RecordError(cause, f'write it as a string, "{tokens[-1][:40]}{token}…"')
         if token in _NOT_ATOMS and (
             token not in QUOTES or text[match.end() : match.end() + 1] in ("", " ", ")")
         ):
