@@ -266,6 +266,19 @@ def test_a_model_at_a_path_is_known_by_its_content(text, tmp_path, capsys):
     )
 
 
+def test_a_model_given_by_name_is_known_by_its_content(text, tmp_path, capsys, monkeypatch):
+    model = tmp_path / "home" / "m"
+    model.mkdir(parents=True)
+    (model / "weights").write_bytes(b"1")
+    monkeypatch.setattr(fake_parser, "named_models", lambda name, kind: [tmp_path / "home" / name])
+    parse(text, tmp_path / "out")
+    parse(text, tmp_path / "out")
+    assert "is complete already" in capsys.readouterr().err
+    (model / "weights").write_bytes(b"2")
+    message = refused(capsys, *arguments(text, tmp_path / "out"))
+    assert "already exists, made from other model" in message
+
+
 def test_a_model_that_is_a_package_is_known_by_its_version(text, tmp_path, capsys, monkeypatch):
     kind = fake_parser.KINDS["fake-dep"]._replace(packaged=True)
     monkeypatch.setitem(PARSERS, "fake-dep", kind)

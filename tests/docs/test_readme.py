@@ -11,6 +11,7 @@ from support import ROOT
 from support.bridges.tiny_models import make, tokenizer
 
 from treesyntax.__main__ import main
+from treesyntax.parsers import stanza_parser
 from treesyntax.study.recipe.recipe import read_recipe
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -71,13 +72,13 @@ def test_a_study_of_own_data_is_planned_as_printed(
     )
     assert main([*first, "--dry-run"]) == 0
     assert "--data pairs.tsv --out runs/my/data/questions" in capsys.readouterr().out
+    monkeypatch.setattr(stanza_parser, "_home", lambda: tmp_path)
     new, parse, study, _ = parallel
     assert main(new) == 0
     assert f"treesyntax {shlex.join(study)}\n" in capsys.readouterr().out
     assert main([*study, "--plan"]) == 2  # the line before it downloads the model
     assert "there is no stanza-dep model 'en'" in capsys.readouterr().err
-    monkeypatch.setenv("STANZA_RESOURCES_DIR", str(tmp_path))
-    (tmp_path / "en").mkdir()
+    (tmp_path / "en/depparse").mkdir(parents=True)
     assert main([*study, "--plan"]) == 0
     assert re.search(r"relation_mask +0 of 3 runs done", capsys.readouterr().out)
     assert main([*study, "--dry-run"]) == 0

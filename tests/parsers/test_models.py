@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 
 import pytest
@@ -10,7 +11,7 @@ from support import shared
 from support.parser_fixtures import GOLD, MODELS, parse, words_of
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers import ParserConfig, load_parser
+from treesyntax.parsers import ParserConfig, get_kind, load_parser, named_models
 from treesyntax.parsers.policy import FAILED, JOINED, parse_lines
 from treesyntax.parsers.record_text import ptb_text
 
@@ -109,6 +110,35 @@ def test_downloads_of_another_language_are_told(folder, message, tmp_path):
         (tmp_path / language / "tokenize").mkdir(parents=True)
     with pytest.raises(OptionError, match=message):
         load_parser(ParserConfig("stanza-dep", str(tmp_path / folder)))
+
+
+def test_stanzas_models_of_a_language_are_where_stanza_looks(tmp_path, monkeypatch):
+    """The folder of its downloads has changed with versions of stanza, and ``--plan`` looked into another one."""
+    import stanza
+    from stanza.resources import common
+
+    kind = get_kind("stanza-con")
+    assert inspect.signature(stanza.Pipeline).parameters["dir"].default == common.DEFAULT_MODEL_DIR
+    monkeypatch.setattr(common, "DEFAULT_MODEL_DIR", str(tmp_path))
+    assert named_models(kind, "en") == []
+    for name in ("pos", "constituency", "depparse", "ner", "pretrain"):
+        (tmp_path / "en" / name).mkdir(parents=True)
+    needed = [tmp_path / "en" / name for name in ("pos", "constituency", "pretrain")]
+    assert named_models(kind, "en") == needed
+
+
+def test_benepars_models_are_where_nltk_has_them(tmp_path, monkeypatch):
+    from nltk import data
+
+    monkeypatch.setattr(data, "path", [str(tmp_path)])
+    model = tmp_path / "models" / "benepar_en3"
+    model.parent.mkdir()
+    (tmp_path / "models" / "benepar_en3.zip").touch()
+    assert named_models(get_kind("benepar"), "benepar_en3") == []
+    with pytest.raises(OptionError, match=r"benepar_en3.zip is packed; unzip it in its folder"):
+        load_parser(ParserConfig("benepar", "benepar_en3"))
+    model.mkdir()
+    assert named_models(get_kind("benepar"), "benepar_en3") == [model]
 
 
 def test_the_real_stanza_model():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +11,7 @@ from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.data.binarize.options import file_flags
 from treesyntax.errors import OptionError
 from treesyntax.files import PACKED
-from treesyntax.parsers import Kind, ParserConfig, get_kind
+from treesyntax.parsers import ParserConfig, get_kind, named_models
 from treesyntax.parsers.parser import model_path
 from treesyntax.study.recipe.identity import where_it_is
 from treesyntax.study.recipe.recipe import DATA
@@ -67,18 +66,6 @@ def check_present(plan: Plan, folder: Path) -> None:
                     raise OptionError(f"{recipe.path}: binarize.{flag}: no such file: {name}")
 
 
-def _is_installed(kind: Kind, name: str) -> bool:
-    """Whether a parser has a model of that name where it looks for it."""
-    if "stanza" in kind.packages:
-        home = os.environ.get("STANZA_RESOURCES_DIR") or Path.home() / "stanza_resources"
-        return Path(home, name).is_dir()
-    if "benepar" in kind.packages:
-        from nltk import data
-
-        return any(any(Path(folder, "models").glob(f"{name}*")) for folder in data.path)
-    return find_spec(name) is not None
-
-
 def _read_by(words: Sequence[str]) -> Iterator[str]:
     """The files and folders that a command reads, as far as it is one of `READS`."""
     for names, flags in READS.items():
@@ -112,7 +99,7 @@ def _check_parser(words: Sequence[str], where: str) -> None:
         path = model_path(ParserConfig(args.parser, args.model, args.lang))
     except OptionError as error:
         raise OptionError(f"{where} {error}") from None
-    if path is None and not args.download and not _is_installed(kind, args.model):
+    if path is None and not args.download and not named_models(kind, args.model):
         raise OptionError(
             f"{where} there is no {args.parser} model {args.model!r}: give its folder, or download it once: "
             f"treesyntax parse FILE FILE.trees --parser {args.parser} --model {args.model} --download"

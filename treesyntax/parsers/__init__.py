@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import importlib
 from contextlib import nullcontext
-from typing import NamedTuple
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.parsers.parser import Parser, ParserConfig
 from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
 
-__all__ = ["PARSERS", "Kind", "Parser", "ParserConfig", "get_kind", "load_parser"]
+__all__ = ["PARSERS", "Kind", "Parser", "ParserConfig", "get_kind", "load_parser", "named_models"]
 
 
 class Kind(NamedTuple):
     """A parser.
 
     Attributes:
-        module: defines ``load(config, kind) -> Parser``.
+        module: defines ``load(config, kind) -> Parser`` and, unless packaged, ``named_models(name, kind) -> list[Path]``.
         annotation: ``depparse`` or ``constituency``.
         packages: those that it needs and that its trees depend on.
         model: what ``--model`` may be, for the help text.
@@ -76,10 +78,8 @@ def load_parser(config: ParserConfig) -> Parser:
             absent (it is downloaded only if the config says so) or cannot be loaded.
     """
     kind = get_kind(config.parser)
-    broken = broken_torchaudio_hidden() if "torch" in kind.packages else nullcontext()
     try:
-        with broken:
-            parser: Parser = importlib.import_module(kind.module).load(config, kind)
+        parser: Parser = _called(kind, "load", config)
     except ModuleNotFoundError as error:
         package = (error.name or "a package").split(".")[0]
         raise OptionError(
@@ -87,3 +87,30 @@ def load_parser(config: ParserConfig) -> Parser:
             "run: pip install 'treesyntax[parsers]'"
         ) from None
     return parser
+
+
+def named_models(kind: Kind, name: str) -> list[Path]:
+    """The files and folders of a model that is given by its name, where its parser looks for them.
+
+    Args:
+        kind: the parser.
+        name: of the model.
+
+    Returns:
+        None of them if it is not there, or the parser's packages are not installed.
+    """
+    if kind.packaged:
+        spec = find_spec(name)
+        return [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
+    try:
+        paths: list[Path] = _called(kind, "named_models", name)
+    except ModuleNotFoundError:
+        return []
+    return paths
+
+
+def _called(kind: Kind, function: str, given: object) -> Any:
+    """What a function of a parser's module returns. It may import torch, and then what torchaudio breaks."""
+    broken = broken_torchaudio_hidden() if "torch" in kind.packages else nullcontext()
+    with broken:
+        return getattr(importlib.import_module(kind.module), function)(given, kind)

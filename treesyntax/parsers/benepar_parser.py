@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 from treesyntax.errors import OptionError, reason_of
 from treesyntax.parsers.parser import (
@@ -134,7 +135,7 @@ def load(config: ParserConfig, kind: Kind) -> BeneparParser:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     from treesyntax.parsers.benepar_remedies import TolerantChartParser, special_tokens_method
 
-    location = str(path) if path is not None else _locate(config)
+    location = str(path) if path is not None else _locate(config, kind)
     split = _one_sentence if config.pretokenized else rule_splitter(config.language)
     try:
         with warnings.catch_warnings(), special_tokens_method():
@@ -167,12 +168,26 @@ def _one_sentence(line: str) -> list[ParsedSentence]:
     return [white_space_words(line)]
 
 
-def _locate(config: ParserConfig) -> str:
-    from benepar.integrations import downloader
+def named_models(name: str, kind: Kind) -> list[Path]:
+    """The file or folder that nltk's data have by that name, if there is one."""
+    from nltk.data import find
 
-    if config.download:
-        downloader.download(config.model)
     try:
-        return str(downloader.locate_model(config.model))
-    except LookupError:
-        raise no_model(config, "in nltk's data folders", "give its path") from None
+        return [Path(str(find(f"models/{name}")))]
+    except (LookupError, BadZipFile):  # nltk looks into packed files, too
+        return []
+
+
+def _locate(config: ParserConfig, kind: Kind) -> str:
+    if config.download:
+        from benepar.integrations import downloader
+
+        downloader.download(config.model)
+    for path in named_models(config.model, kind):
+        return str(path)
+    from nltk import data
+
+    for folder in data.path:
+        if (packed := Path(folder, "models", f"{config.model}.zip")).is_file():
+            raise OptionError(f"the benepar model {packed} is packed; unzip it in its folder")
+    raise no_model(config, "in nltk's data folders", "give its path")

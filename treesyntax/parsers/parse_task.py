@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from treesyntax import __version__
 from treesyntax.errors import InputError
-from treesyntax.files import count_lines, read_lines, sha256_of
+from treesyntax.files import count_lines, read_lines, sha256_of, sha256_of_value
 from treesyntax.made.digests import sha256_of_tree
-from treesyntax.parsers import get_kind
+from treesyntax.parsers import get_kind, named_models
 from treesyntax.parsers.parser import ParserConfig, model_path
 from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.formats.moses import check_raw, check_split
@@ -51,7 +51,7 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
         "input": sha256_of(task.source),
         "lines": count_lines(task.source),
         "parser": config.parser,
-        "model": sha256_of_tree(path) if path else config.model,
+        "model": sha256_of_tree(path) if path else _named(config),
         "lang": config.language,
         "pretokenized": config.pretokenized,
         "max_words": task.max_words,
@@ -59,6 +59,14 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
         "device": "gpu" if config.gpu else "cpu",
         "versions": _versions((*kind.packages, *model_package)),
     }
+
+
+def _named(config: ParserConfig) -> str:
+    """What a model given by its name is: its contents; the name of a package, whose version counts, or if none is there."""
+    kind = get_kind(config.parser)
+    models = [] if kind.packaged else named_models(kind, config.model)
+    contents = [[path.name, sha256_of_tree(path)] for path in models]
+    return sha256_of_value([config.model, contents]) if contents else config.model
 
 
 def remarks_of_text(task: ParseTask) -> Remarks:

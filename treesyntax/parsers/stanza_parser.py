@@ -87,6 +87,20 @@ def load(config: ParserConfig, kind: Kind) -> StanzaParser:
     return StanzaParser(pipeline, kind.annotation, config.pretokenized)
 
 
+def named_models(name: str, kind: Kind) -> list[Path]:
+    """The folders of the models that stanza has for a language and that a parser needs; none if it was not downloaded."""
+    folder = _home() / name
+    names = (*SPLITTERS, *PROCESSORS[kind.annotation], *VECTORS)
+    return [folder / name for name in names if (folder / name).is_dir()]
+
+
+def _home() -> Path:
+    """Where stanza keeps what it downloads: STANZA_RESOURCES_DIR, else a folder that changes with its version."""
+    from stanza.resources.common import DEFAULT_MODEL_DIR
+
+    return Path(DEFAULT_MODEL_DIR)
+
+
 def _flat_pipeline(config: ParserConfig, path: Path, needed: Sequence[str]) -> Pipeline:
     processors = list(needed)
     # Not every language has multi-word tokens.
@@ -124,11 +138,10 @@ def _check_downloads(config: ParserConfig, path: Path) -> None:
 
 
 def _named_pipeline(config: ParserConfig, needed: Sequence[str]) -> Pipeline:
-    from stanza.resources.common import DEFAULT_MODEL_DIR
-
-    if not config.download and not Path(DEFAULT_MODEL_DIR, config.model).is_dir():
-        where = f"in {DEFAULT_MODEL_DIR}"
-        raise no_model(config, where, "give the folder of its models, set STANZA_RESOURCES_DIR")
+    if not config.download and not (_home() / config.model).is_dir():
+        raise no_model(
+            config, f"in {_home()}", "give the folder of its models, set STANZA_RESOURCES_DIR"
+        )
     return _pipeline(config, config.model, needed)
 
 
