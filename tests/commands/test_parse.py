@@ -359,7 +359,7 @@ def test_a_fault_of_a_worker_reaches_the_user(lines, shard, told, tmp_path):
             ("--parser", "fake-absent"),
             "needs no_such_package_at_all, which is not installed; run: pip ",
         ),
-        (("--model", "a/b/c"), "there is no model at a/b/c; check the path"),
+        (("--model", "a/b/c"), "there is no model at a/b/c in /"),
         (("--max-words", 0), "--max-words must be at least 1"),
         (("--shard-lines", 0), "--shard-lines must be at least 1"),
         (("--workers", -1), "--workers must be at least 0"),

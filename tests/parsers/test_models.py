@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import shutil
 
 import pytest
@@ -77,7 +78,7 @@ REFUSED = [
     ("stanza-dep", "missing", f"has no depparse.pt; {STANZA}"),
     ("stanza-dep", "broken", "stanza cannot load its models from .*check that they are complete"),
     ("stanza-dep", "file.pt", "is not a folder; stanza needs several models"),
-    ("stanza-dep", "nowhere/at/all", "there is no model at nowhere/at/all; check the path"),
+    ("stanza-dep", "nowhere/at/all", "there is no model at nowhere/at/all in /.*; check --model"),
     ("stanza-dep", "xx-zz", "no stanza-dep model 'xx-zz' in .*give the folder .*--download"),
 ]
 
@@ -125,6 +126,28 @@ def test_stanzas_models_of_a_language_are_where_stanza_looks(tmp_path, monkeypat
         (tmp_path / "en" / name).mkdir(parents=True)
     needed = [tmp_path / "en" / name for name in ("pos", "constituency", "pretrain")]
     assert named_models(kind, "en") == needed
+    needed[1].rmdir()  # what a dependency parser needs is all there is
+    assert named_models(kind, "en") == []
+    with pytest.raises(OptionError, match="no stanza-con model 'en' in .*--download"):
+        load_parser(ParserConfig("stanza-con", "en"))
+
+
+def test_stanzas_other_names_of_a_language(models, tmp_path, monkeypatch):
+    """Downloads of ``zh`` lie in ``zh-hans``, so ``--model zh --download`` fetched models that were not seen then."""
+    from stanza.resources import common
+
+    packages = {file.stem: "tiny" for file in (models / "stanza").glob("*.pt")}
+    for name in packages:
+        (tmp_path / "zh-hans" / name).mkdir(parents=True)
+        shutil.copy(models / "stanza" / f"{name}.pt", tmp_path / "zh-hans" / name / "tiny.pt")
+    known = {"packages": {"default": packages}, **{name: {"tiny": {}} for name in packages}}
+    languages = {"zh-hans": known, "zh": {"alias": "zh-hans"}}
+    (tmp_path / "resources.json").write_text(json.dumps(languages))
+    monkeypatch.setattr(common, "DEFAULT_MODEL_DIR", str(tmp_path))
+    for name in ("zh", "ZH-hans"):
+        assert tmp_path / "zh-hans/depparse" in named_models(get_kind("stanza-dep"), name)
+        load_parser(ParserConfig("stanza-dep", name))
+    load_parser(ParserConfig("stanza-dep", str(tmp_path), "zh"))
 
 
 def test_benepars_models_are_where_nltk_has_them(tmp_path, monkeypatch):
@@ -138,7 +161,37 @@ def test_benepars_models_are_where_nltk_has_them(tmp_path, monkeypatch):
     with pytest.raises(OptionError, match=r"benepar_en3.zip is packed; unzip it in its folder"):
         load_parser(ParserConfig("benepar", "benepar_en3"))
     model.mkdir()
+    tmp_path.chmod(0o775)  # as by Ubuntu's umask; nltk's search refuses it
     assert named_models(get_kind("benepar"), "benepar_en3") == [model]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            SystemExit(1),
+            "no spacy model 'xx_zz' among the installed packages; give its folder, inst",
+        ),
+        (ConnectionError("no route"), r"spaCy cannot download xx_zz \(no route\)"),
+    ],
+)
+def test_downloads_of_spacy_that_fail(error, message, monkeypatch):
+    import spacy
+
+    def download(name):
+        raise error
+
+    monkeypatch.setattr(spacy.cli, "download", download)
+    with pytest.raises(OptionError, match=message):
+        load_parser(ParserConfig("spacy", "xx_zz", download=True))
+
+
+def test_a_package_that_is_there_is_not_downloaded(models, monkeypatch):
+    import spacy
+
+    monkeypatch.setattr(spacy.util, "is_package", lambda name: True)
+    monkeypatch.setattr(spacy, "load", lambda name: spacy.util.load_model(models / "spacy"))
+    load_parser(ParserConfig("spacy", "xx_zz", download=True))
 
 
 def test_the_real_stanza_model():

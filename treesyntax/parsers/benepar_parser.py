@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 from treesyntax.errors import OptionError, reason_of
 from treesyntax.parsers.parser import (
@@ -169,13 +168,15 @@ def _one_sentence(line: str) -> list[ParsedSentence]:
 
 
 def named_models(name: str, kind: Kind) -> list[Path]:
-    """The file or folder that nltk's data have by that name, if there is one."""
-    from nltk.data import find
+    """The file or folder that nltk's data have by that name, if there is one.
 
-    try:
-        return [Path(str(find(f"models/{name}")))]
-    except (LookupError, BadZipFile):  # nltk looks into packed files, too
-        return []
+    nltk's search refuses folders that a group may write to, as they are by Ubuntu's umask, since data may
+    hold code; torch loads a model's weights alone.
+    """
+    from nltk.data import path
+
+    models = (Path(folder, "models", name) for folder in path)
+    return [model for model in models if model.exists()][:1]
 
 
 def _locate(config: ParserConfig, kind: Kind) -> str:

@@ -92,7 +92,8 @@ def model_path(config: ParserConfig) -> Path | None:
     if path.exists():
         return path.resolve()
     if "/" in config.model or path.suffix:
-        raise OptionError(f"there is no model at {config.model}; check the path")
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise OptionError(f"there is no model at {config.model}{where}; check --model")
     return None
 
 

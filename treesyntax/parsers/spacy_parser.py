@@ -61,8 +61,8 @@ def load(config: ParserConfig, kind: Kind) -> SpacyParser:
     if config.gpu and not spacy.prefer_gpu():
         raise OptionError("spaCy finds no GPU; install cupy, or leave out --gpus")
     path = model_path(config)
-    if path is None and config.download:
-        spacy.cli.download(config.model)  # type: ignore[attr-defined]
+    if path is None and config.download and not spacy.util.is_package(config.model):
+        _download(config.model)
     try:
         nlp = spacy.load(path or config.model)
     except OSError as error:
@@ -77,6 +77,18 @@ def load(config: ParserConfig, kind: Kind) -> SpacyParser:
     needed = {name for name, pipe in nlp.pipeline if getattr(pipe, "listeners", False)}
     nlp.select_pipes(enable=[name for name in nlp.pipe_names if name in needed | {"parser"}])
     return SpacyParser(nlp, config.pretokenized)
+
+
+def _download(name: str) -> None:
+    """Install the package of a pipeline; where spaCy has printed why it cannot, it is looked for as it is."""
+    import spacy
+
+    try:
+        spacy.cli.download(name)  # type: ignore[attr-defined]
+    except SystemExit:
+        return
+    except Exception as error:  # of its network libraries
+        raise OptionError(f"spaCy cannot download {name} ({reason_of(error)})") from None
 
 
 def sentence_of(tokens: Doc | Span) -> ParsedSentence:

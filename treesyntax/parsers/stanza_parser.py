@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError, reason_of
+from treesyntax.files import read_object
 from treesyntax.parsers.parser import (
     ParsedSentence,
     ParserConfig,
@@ -77,10 +78,10 @@ def load(config: ParserConfig, kind: Kind) -> StanzaParser:
     path = model_path(config)
     needed = (SPLITTERS[0], *PROCESSORS[kind.annotation])
     if path is None:
-        pipeline = _named_pipeline(config, needed)
+        pipeline = _named_pipeline(config, kind, needed)
     elif not path.is_dir():
         raise OptionError(f"{config.model} is not a folder; stanza needs several models")
-    elif (path / config.language).is_dir():
+    elif _folder(path, config.language).is_dir():
         pipeline = _pipeline(config, config.language, needed, dir=str(path))
     else:
         pipeline = _flat_pipeline(config, path, needed)
@@ -89,9 +90,17 @@ def load(config: ParserConfig, kind: Kind) -> StanzaParser:
 
 def named_models(name: str, kind: Kind) -> list[Path]:
     """The folders of the models that stanza has for a language and that a parser needs; none if it was not downloaded."""
-    folder = _home() / name
+    folder = _folder(_home(), name)
     names = (*SPLITTERS, *PROCESSORS[kind.annotation], *VECTORS)
-    return [folder / name for name in names if (folder / name).is_dir()]
+    folders = [folder / name for name in names if (folder / name).is_dir()]
+    return folders if folder / kind.annotation in folders else []
+
+
+def _folder(home: Path, language: str) -> Path:
+    """The folder of a language's models. Stanza knows languages by several names: ``zh`` and ``chinese`` are ``zh-hans``."""
+    language = language.lower()
+    entry = read_object(home / "resources.json").get(language)
+    return home / (entry.get("alias", language) if isinstance(entry, dict) else language)
 
 
 def _home() -> Path:
@@ -137,12 +146,12 @@ def _check_downloads(config: ParserConfig, path: Path) -> None:
         )
 
 
-def _named_pipeline(config: ParserConfig, needed: Sequence[str]) -> Pipeline:
-    if not config.download and not (_home() / config.model).is_dir():
+def _named_pipeline(config: ParserConfig, kind: Kind, needed: Sequence[str]) -> Pipeline:
+    if not config.download and not named_models(config.model, kind):
         raise no_model(
             config, f"in {_home()}", "give the folder of its models, set STANZA_RESOURCES_DIR"
         )
-    return _pipeline(config, config.model, needed)
+    return _pipeline(config, config.model, needed, dir=str(_home()))
 
 
 def _pipeline(
@@ -164,8 +173,9 @@ def _pipeline(
             **options,
         )
     except Exception as error:
+        does = "download or load" if config.download else "load"
         raise OptionError(
-            f"stanza cannot load its models from {config.model} ({reason_of(error)}); check that they are "
+            f"stanza cannot {does} its models from {config.model} ({reason_of(error)}); check that they are "
             f"complete, for {config.parser}, and made for this version of stanza"
         ) from error
 
