@@ -96,6 +96,21 @@ def test_the_parser_is_that_of_the_recipe_unless_another_is_given(folder: Path):
     assert taken("--parsed").parser is None
     other = taken("--parser", "stanza-dep", "--model", "m")
     assert (other.parser, other.model, other.lang) == ("stanza-dep", "m", "en")
+    moved = taken("--model", "elsewhere/en", "--pretokenized")
+    assert (moved.parser, moved.model, moved.lang) == ("spacy", "elsewhere/en", "sv")
+    assert moved.pretokenized
+
+
+def test_text_is_parsed_on_a_gpu_by_parsers_that_use_torch(monkeypatch):
+    """spaCy needs cupy for one, which nobody has installed by chance."""
+    configs = []
+    monkeypatch.setattr(translate, "load_parser", configs.append)
+    parser = argparse.ArgumentParser()
+    translate.add_arguments(parser)
+    for name in ("stanza-dep", "spacy"):
+        args = parser.parse_args(["data", "--parser", name, "--model", "m"])
+        translate._parsed_batches(args, Path("in"), "cuda")
+    assert [config.gpu for config in configs] == [True, False]
 
 
 def test_inspect_shows_what_each_row_reads(folder: Path, capsys):

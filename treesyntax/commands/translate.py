@@ -246,8 +246,9 @@ def _take_run(args: argparse.Namespace) -> None:
         add_parse_arguments(words)
         parsed = words.parse_args(trained.parsing[0])
         for name in ("parser", "model", "lang", "pretokenized", "max_words"):
-            setattr(args, name, getattr(parsed, name))
-        how_parsed = [f"parsed by {parsed.parser} with {parsed.model}"]
+            if getattr(args, name) == words.get_default(name):
+                setattr(args, name, getattr(parsed, name))
+        how_parsed = [f"parsed by {args.parser} with {args.model}"]
     if not args.quiet:
         how = "; ".join(filter(None, [trained.why, *how_parsed]))
         print(f"{trained.folder} translates" + f" ({how})" * bool(how), file=sys.stderr)
@@ -287,11 +288,12 @@ def _made_of(args: argparse.Namespace, data: Data) -> dict[str, str]:
 def _parsed_batches(args: argparse.Namespace, path: Path, device: str) -> ParsedBatches:
     from treesyntax.decoding.input import ParsedBatches
 
-    gpu = device != "cpu"
+    kind = get_kind(args.parser)
+    gpu = device != "cpu" and "torch" in kind.packages  # for spaCy a GPU needs more packages
     settings = ParserConfig(
         args.parser, args.model, args.lang, args.pretokenized, gpu, args.download
     )
-    dependencies = get_kind(args.parser).notation == "conllu"
+    dependencies = kind.notation == "conllu"
     return ParsedBatches(path, load_parser(settings), dependencies, args.max_words)
 
 
