@@ -302,6 +302,20 @@ def in_two_processes(arguments: list[str], folder: Path) -> list[Fork]:
     return jobs
 
 
+def test_processes_that_would_train_alone_are_refused(
+    pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As on a CPU with use_cpu=false, or where a script tells transformers no LOCAL_RANK."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    options: dict[str, Any] = {"tree_format": "ptb", "settings": {"use_cpu": False}}
+    with pytest.raises(OptionError, match="2 processes were started"):
+        training.finetune(
+            Job(str(pretrained / "bert"), "sequence-classification", **options),
+            tmp_path / "out",
+            {split: pretrained / f"{split}.jsonl" for split in ("train", "valid")},
+        )
+
+
 @pytest.mark.parametrize("task", ["sequence-classification", "causal"])
 def test_collected_batches_and_two_processes_equal_one_large_batch(
     pretrained: Path, tmp_path: Path, task: str
@@ -334,6 +348,9 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         arguments = words(pretrained, tmp_path / name, task, *plain, *spec, *batches)
         arguments[arguments.index("--model") + 1] = str(tmp_path / kind)
         if name == "processes":
+            if not torch.accelerator.is_available():  # where nobody need say so
+                at = arguments.index("use_cpu=true")
+                del arguments[at - 1 : at + 1]
             outputs = [job.output() for job in in_two_processes(arguments, tmp_path)]
             assert sum(output.count("best at update") for output in outputs) == 1
         else:

@@ -25,7 +25,7 @@ from treesyntax.bridges.collator import TreeCollator
 from treesyntax.endings import CAP, LAST, RESTED, Ending
 from treesyntax.errors import OptionError, need_package, unknown_name
 from treesyntax.files import read_json, read_object, sha256_of, write_json
-from treesyntax.finetune.command import PROCESS
+from treesyntax.finetune.command import PROCESS, PROCESSES
 from treesyntax.finetune.data import (
     Example,
     check_answers,
@@ -96,6 +96,7 @@ OURS_BY_DEFAULT: dict[str, Any] = {
     "logging_steps": 50,
     "eval_strategy": EPOCH,
     "dataloader_pin_memory": torch.cuda.is_available(),
+    "use_cpu": not torch.accelerator.is_available(),
 }
 KNOWN = {field.name: field for field in fields(TrainingArguments) if field.init}
 
@@ -258,6 +259,7 @@ def _finetune(
     if facts := read_object(out / FACTS_FILE):
         return facts
     arguments = arguments_of(job, out, len(data["train"]))
+    _check_processes(arguments)
     set_seed(job.seed)
     pretrained = load_model(job)
     collator = collator_of(job, pretrained)
@@ -336,6 +338,16 @@ def _take(job: Job, out: Path) -> None:
         changed = differences(asdict(before), asdict(job))
         raise OptionError(
             f"{out} has another finetuning, with another {' and '.join(changed)}; choose another --out"
+        )
+
+
+def _check_processes(arguments: TrainingArguments) -> None:
+    """Refuse processes that do not know of each other: each would train alone and write to one folder."""
+    count = os.environ.get(PROCESSES, "1")
+    if count != str(arguments.world_size):
+        raise OptionError(
+            f"{count} processes were started ({PROCESSES}={count}), and each would train alone; start them by torchrun "
+            "or accelerate launch, and leave out train.use_cpu"
         )
 
 
