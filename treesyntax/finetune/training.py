@@ -117,7 +117,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         if name not in KNOWN:
             raise unknown_name("setting of training", name, (*KNOWN, *OURS), f"train.{name}:")
         default = KNOWN[name].default
-        kinds = {bool: (bool,), int: (int,), float: (int, float)}.get(type(default))
+        kind = float if KNOWN[name].type is float else type(default)  # a share of steps, default 0
+        kinds = {bool: (bool,), int: (int,), float: (int, float)}.get(kind)
         if kinds and value is not None and (type(value) not in kinds):
             raise OptionError(f"train.{name} is {value!r}; it must be like its default {default!r}")
 
