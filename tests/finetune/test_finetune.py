@@ -24,7 +24,13 @@ from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.finetune import training
 from treesyntax.finetune.job import FACTS_FILE, Job, read_job
-from treesyntax.finetune.models import Losses, collator_of, load_model, split_spec
+from treesyntax.finetune.models import (
+    Losses,
+    check_model,
+    collator_of,
+    load_model,
+    split_spec,
+)
 from treesyntax.finetune.outputs import tags_of
 from treesyntax.made import lock
 from treesyntax.methods import METHODS
@@ -302,6 +308,58 @@ def in_two_processes(arguments: list[str], folder: Path) -> list[Fork]:
     return jobs
 
 
+def test_a_model_in_the_cache_is_not_looked_up_on_the_network(
+    pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With PEFT, transformers asked for an adapter of it, for half a minute where no network answers."""
+    from huggingface_hub import constants, file_download
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    shutil.copytree(pretrained / "bert", tmp_path / "models--us--tiny/snapshots/abc")
+    (tmp_path / "models--us--tiny/refs").mkdir()
+    (tmp_path / "models--us--tiny/refs/main").write_text("abc")
+    files: list[str] = []
+
+    def look_up(*_: Any, url: str, **__: Any) -> Any:
+        files.append(url)
+        raise OSError
+
+    monkeypatch.setattr(file_download, "get_hf_file_metadata", look_up)
+    load_model(Job("us/tiny", "sequence-classification", labels=("a", "b")))
+    assert not files
+
+
+def test_shares_of_the_steps_are_settings():
+    training.check_settings({"warmup_steps": 0.1, "logging_steps": 0.5, "eval_delay": 0.5})
+
+
+def test_processes_that_would_train_alone_are_refused(
+    pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As on a CPU with use_cpu=false, or where a script tells transformers no LOCAL_RANK."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    options: dict[str, Any] = {"tree_format": "ptb", "settings": {"use_cpu": False}}
+    with pytest.raises(OptionError, match="2 processes were started"):
+        training.finetune(
+            Job(str(pretrained / "bert"), "sequence-classification", **options),
+            tmp_path / "out",
+            {split: pretrained / f"{split}.jsonl" for split in ("train", "valid")},
+        )
+
+
+def test_a_tokenizer_that_does_not_say_where_its_tokens_are_is_refused_early(
+    pretrained: Path, tmp_path: Path
+):
+    from transformers import ByT5Tokenizer
+
+    shutil.copytree(pretrained / "t5", tmp_path / "byt5")
+    for file in (tmp_path / "byt5").glob("tokenizer*"):
+        file.unlink()
+    ByT5Tokenizer().save_pretrained(tmp_path / "byt5")
+    with pytest.raises(OptionError, match="byt5 has a ByT5Tokenizer, which does not say where"):
+        check_model(Job(str(tmp_path / "byt5"), "seq2seq"))
+
+
 @pytest.mark.parametrize("task", ["sequence-classification", "causal"])
 def test_collected_batches_and_two_processes_equal_one_large_batch(
     pretrained: Path, tmp_path: Path, task: str
@@ -334,6 +392,9 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         arguments = words(pretrained, tmp_path / name, task, *plain, *spec, *batches)
         arguments[arguments.index("--model") + 1] = str(tmp_path / kind)
         if name == "processes":
+            if not torch.accelerator.is_available():  # where nobody need say so
+                at = arguments.index("use_cpu=true")
+                del arguments[at - 1 : at + 1]
             outputs = [job.output() for job in in_two_processes(arguments, tmp_path)]
             assert sum(output.count("best at update") for output in outputs) == 1
         else:
@@ -354,6 +415,7 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
     [
         (["--set", "learning_rat=1"], "train.learning_rat: no setting of training is named 'learning_rat'; did you mean 'learning_rate'?"),
         (["--set", "learning_rate=quick"], "train.learning_rate is 'quick'; it must be like its default"),
+        (["--set", "max_steps=0.5"], "train.max_steps is 0.5; it must be like its default"),
         (["--set", "seed=3"], "train.seed is set by treesyntax; give --seed"),
         (["--set", "patience=-1"], "train.patience is -1; it must be a whole number, 0 or more"),
         (["--set", "freeze=3"], "train.freeze is 3, but the model has 2 layers"),

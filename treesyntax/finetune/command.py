@@ -23,8 +23,8 @@ OF_OUTPUTS = (
 """What --predict takes."""
 WRITTEN = "jsonl"
 """The format of trees in a folder of data."""
-LAUNCHED, PROCESS = "LOCAL_RANK", "RANK"
-"""What accelerate and torchrun tell each process of several: its number on the machine, and among all."""
+LAUNCHED, PROCESS, PROCESSES = "LOCAL_RANK", "RANK", "WORLD_SIZE"
+"""What accelerate and torchrun tell each process of several: its number on the machine, among all, and their number."""
 
 
 FILES = {

@@ -92,13 +92,22 @@ def _no_attention(heads: int) -> Tensor:
 
 
 def load_tokenizer(name: str) -> Any:
-    """The tokenizer of a model, with a token to pad with."""
+    """The tokenizer of a model, with a token to pad with.
+
+    Raises:
+        OptionError: if it has none, or one that does not say where its tokens are, which trees need.
+    """
     from transformers import AutoTokenizer
 
     tokenizer = _from_disk(AutoTokenizer, name)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise OptionError(
             f"{name} has no tokenizer, or one without words; save one beside the model"
+        )
+    if not tokenizer.is_fast:
+        raise OptionError(
+            f"{name} has a {type(tokenizer).__name__}, which does not say where its tokens stand in a text; choose a "
+            "model with a fast tokenizer (tokenizer.json)"
         )
     if tokenizer.pad_token is None and tokenizer.eos_token is not None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -130,6 +139,7 @@ def load_model(job: Job) -> Pretrained:
         ignore_mismatched_sizes=True,  # the head of another task is replaced
         output_loading_info=True,
         return_dict=True,
+        adapter_kwargs={"local_files_only": True},  # which are else looked up on the network
         **options,
     )
     new = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}

@@ -25,7 +25,7 @@ from treesyntax.bridges.collator import TreeCollator
 from treesyntax.endings import CAP, LAST, RESTED, Ending
 from treesyntax.errors import OptionError, need_package, unknown_name
 from treesyntax.files import read_json, read_object, sha256_of, write_json
-from treesyntax.finetune.command import PROCESS
+from treesyntax.finetune.command import PROCESS, PROCESSES
 from treesyntax.finetune.data import (
     Example,
     check_answers,
@@ -96,6 +96,7 @@ OURS_BY_DEFAULT: dict[str, Any] = {
     "logging_steps": 50,
     "eval_strategy": EPOCH,
     "dataloader_pin_memory": torch.cuda.is_available(),
+    "use_cpu": not torch.accelerator.is_available(),
 }
 KNOWN = {field.name: field for field in fields(TrainingArguments) if field.init}
 
@@ -116,7 +117,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         if name not in KNOWN:
             raise unknown_name("setting of training", name, (*KNOWN, *OURS), f"train.{name}:")
         default = KNOWN[name].default
-        kinds = {bool: (bool,), int: (int,), float: (int, float)}.get(type(default))
+        kind = float if KNOWN[name].type is float else type(default)  # a share of steps, default 0
+        kinds = {bool: (bool,), int: (int,), float: (int, float)}.get(kind)
         if kinds and value is not None and (type(value) not in kinds):
             raise OptionError(f"train.{name} is {value!r}; it must be like its default {default!r}")
 
@@ -258,6 +260,7 @@ def _finetune(
     if facts := read_object(out / FACTS_FILE):
         return facts
     arguments = arguments_of(job, out, len(data["train"]))
+    _check_processes(arguments)
     set_seed(job.seed)
     pretrained = load_model(job)
     collator = collator_of(job, pretrained)
@@ -336,6 +339,16 @@ def _take(job: Job, out: Path) -> None:
         changed = differences(asdict(before), asdict(job))
         raise OptionError(
             f"{out} has another finetuning, with another {' and '.join(changed)}; choose another --out"
+        )
+
+
+def _check_processes(arguments: TrainingArguments) -> None:
+    """Refuse processes that do not know of each other: each would train alone and write to one folder."""
+    count = os.environ.get(PROCESSES, "1")
+    if count != str(arguments.world_size):
+        raise OptionError(
+            f"{count} processes were started ({PROCESSES}={count}), and each would train alone; start them by torchrun "
+            "or accelerate launch, and leave out train.use_cpu"
         )
 
 
