@@ -162,7 +162,11 @@ def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:
     def call_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
         if hasattr(cfg, "common"):
             check_launch(cfg, os.environ, torch.cuda.device_count())
-            check_complete(cfg, "override_args" in kwargs)
+            validates = "override_args" in kwargs
+            if (
+                validates or cfg.common_eval.path is None
+            ):  # not fairseq-eval-lm, fairseq-interactive
+                check_complete(cfg, validates)
         try:
             fairseq_main(cfg, main, **kwargs)
         except (

@@ -14,7 +14,13 @@ from reliability.fairseq_jobs import SOAK, binarize, parameters, start, train
 from support import wait_until
 from support.forked_programs import Fork, fork
 
-from fairseq_plugins.training.launch import RESETS, check_complete, check_launch, hold_folder
+from fairseq_plugins.training.launch import (
+    RESETS,
+    check_complete,
+    check_launch,
+    checked_main,
+    hold_folder,
+)
 from treesyntax.errors import OptionError
 from treesyntax.jobs.node import SAVED
 from treesyntax.made import lock
@@ -158,6 +164,20 @@ def test_what_a_command_lacks_is_named(lacking: str, validates: bool, message: s
     with pytest.raises(OptionError, match=message):
         check_complete(complete(**{lacking: None}), validates)
     check_complete(complete(max_tokens=9, batch_size=None), validates)
+
+
+def test_programs_that_read_a_checkpoint_need_nothing_of_a_training(tmp_path: Path):
+    """fairseq-eval-lm takes 36,000 tokens by itself, and fairseq-interactive one line at a time."""
+    cfg = config(tmp_path)
+    for name, value in vars(complete(batch_size=None, optimizer=None)).items():
+        if not hasattr(cfg, name):
+            setattr(cfg, name, value)
+    launched = []
+    checked_main(lambda *given: launched.append(given))(cfg, print)
+    assert launched == [(cfg, print)]
+    cfg.common_eval.path = None
+    with pytest.raises(OptionError, match=r"^--batch-size is missing; fairseq-train needs it"):
+        checked_main(print)(cfg, print)
 
 
 @pytest.mark.parametrize("name", ["save_interval", "validate_interval", "log_interval"])
