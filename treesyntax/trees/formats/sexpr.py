@@ -90,7 +90,7 @@ def parse(text: str) -> Tree:
     tree, used = _first_item(tokens)
     if used < len(tokens):
         raise _rest(tokens[used], "use the format sexpr_bare if the outer parentheses are left out")
-    if tree.labels[0] == LIST and _is_of_pairs(tree):
+    if tree.labels[:1] == (LIST,) and _is_of_pairs(tree):
         remark(PAIRS)
     return tree
 
