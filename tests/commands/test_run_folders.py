@@ -14,6 +14,9 @@ from support.translate_helpers import SEARCH, binarize, lines_of, save_model, wr
 from treesyntax.__main__ import main
 from treesyntax.commands import translate
 from treesyntax.errors import OptionError
+from treesyntax.files import write_json
+from treesyntax.parsers import ParserConfig
+from treesyntax.parsers.parse_task import parser_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import write_results
 from treesyntax.study.run.plan import make_plan
@@ -99,6 +102,30 @@ def test_the_parser_is_that_of_the_recipe_unless_another_is_given(folder: Path):
     moved = taken("--model", "elsewhere/en", "--pretokenized")
     assert (moved.parser, moved.model, moved.lang) == ("spacy", "elsewhere/en", "sv")
     assert moved.pretokenized
+
+
+def test_another_parser_than_that_of_the_trees_is_remarked(folder: Path, capsys, tmp_path: Path):
+    """Another model at the path of the first one, or a newer library, gives other trees than were learnt."""
+    (tmp_path / "model").mkdir()
+    identity = parser_identity(ParserConfig("spacy", str(tmp_path / "model"), "sv"))
+    report = Path("runs/my/data/p/test.src.report.json")
+    report.parent.mkdir(parents=True, exist_ok=True)
+    write_json(report, {"identity": identity | {"input": "0"}})
+
+    def remarks() -> list[str]:
+        parser = argparse.ArgumentParser()
+        translate.add_arguments(parser)
+        translate._take_run(parser.parse_args(["runs/my", "--model", str(tmp_path / "model")]))
+        return [line for line in capsys.readouterr().err.splitlines() if "trees may" in line]
+
+    assert remarks() == []
+    (tmp_path / "model/weights").touch()
+    (remark,) = remarks()
+    assert "test.src, which the study reads, was made with other model than the input" in remark
+    write_json(report, {"identity": identity | {"versions": {"spacy": "1"}}})
+    assert "other model and versions than" in remarks()[0]
+    report.unlink()
+    assert remarks() == []
 
 
 def test_text_is_parsed_on_a_gpu_by_parsers_that_use_torch(monkeypatch):

@@ -54,7 +54,8 @@ from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.commands.study_search import take_search
 from treesyntax.data.encoding import MANIFEST
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import check_path, sha256_of
+from treesyntax.files import check_path, read_object, sha256_of
+from treesyntax.made.reuse import differences
 from treesyntax.parsers import ParserConfig, get_kind, load_parser
 
 if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
@@ -249,9 +250,28 @@ def _take_run(args: argparse.Namespace) -> None:
             if getattr(args, name) == words.get_default(name):
                 setattr(args, name, getattr(parsed, name))
         how_parsed = [f"parsed by {args.parser} with {args.model}"]
+        _remark_other_parser(args, parsed.output)
     if not args.quiet:
         how = "; ".join(filter(None, [trained.why, *how_parsed]))
         print(f"{trained.folder} translates" + f" ({how})" * bool(how), file=sys.stderr)
+
+
+def _remark_other_parser(args: argparse.Namespace, trees: Path) -> None:
+    """Say what the parser has that the one of the study's trees had not, by the report beside them."""
+    from treesyntax.parsers.parse_file import report_of
+    from treesyntax.parsers.parse_task import parser_identity
+
+    before = read_object(report_of(trees)).get("identity")
+    if not isinstance(before, dict):
+        return
+    now = parser_identity(ParserConfig(args.parser, args.model, args.lang, args.pretokenized))
+    names = differences({name: before.get(name) for name in now}, now)
+    if names:
+        print(
+            f"{trees}, which the study reads, was made with other {' and '.join(names)} than the input is parsed "
+            f"with: trees may differ; {report_of(trees).name} says with which",
+            file=sys.stderr,
+        )
 
 
 def _check_checkpoints(names: str) -> None:

@@ -44,19 +44,25 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
     if not task.source.is_file():
         cause = "is not a regular file" if task.source.exists() else "does not exist"
         raise InputError(task.source, None, cause, "give a text file, one sentence a line")
-    config, kind = task.config, get_kind(task.config.parser)
-    path = model_path(config)
-    model_package = (config.model,) if kind.packaged and path is None else ()
     return {
         "input": sha256_of(task.source),
         "lines": count_lines(task.source),
+        **parser_identity(task.config),
+        "max_words": task.max_words,
+        "shard_lines": task.shard_lines,
+        "device": "gpu" if task.config.gpu else "cpu",
+    }
+
+
+def parser_identity(config: ParserConfig) -> dict[str, Any]:
+    """What the trees of a parser depend on, whatever the text."""
+    kind, path = get_kind(config.parser), model_path(config)
+    model_package = (config.model,) if kind.packaged and path is None else ()
+    return {
         "parser": config.parser,
         "model": sha256_of_tree(path) if path else _named(config),
         "lang": config.language,
         "pretokenized": config.pretokenized,
-        "max_words": task.max_words,
-        "shard_lines": task.shard_lines,
-        "device": "gpu" if config.gpu else "cpu",
         "versions": _versions((*kind.packages, *model_package)),
     }
 
