@@ -19,7 +19,10 @@ CATEGORIES = "categories.csv"
 TABLES = sorted((DOCS / "results").glob("*/*.csv"))
 WHOLE = [path for path in TABLES if path.name != CATEGORIES]
 """Those over the whole test set, which the results have scores of."""
-FOLDERS = sorted(path for path in (DOCS / "results").iterdir() if path.is_dir())
+FOLDERS = sorted(
+    path for path in (DOCS / "results").iterdir() if path.is_dir() and path.name != "begun"
+)
+"""All results but those of unfinished columns, which have no tables."""
 PAGE = (DOCS / "reproduction.md").read_text("utf-8").splitlines()
 TASKS = {
     f"Multi30k, 29,000 pairs, masks {words}": (folder, row)
