@@ -344,7 +344,7 @@ def _take(job: Job, out: Path) -> None:
 
 def _check_processes(arguments: TrainingArguments) -> None:
     """Refuse processes that do not know of each other: each would train alone and write to one folder."""
-    count = os.environ.get(PROCESSES, "1")
+    count = os.environ.get(PROCESSES) or "1"
     if count != str(arguments.world_size):
         raise OptionError(
             f"{count} processes were started ({PROCESSES}={count}), and each would train alone; start them by torchrun "
