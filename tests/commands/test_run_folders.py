@@ -98,7 +98,9 @@ def test_the_parser_is_that_of_the_recipe_unless_another_is_given(folder: Path):
     assert (args.parser, args.model, args.lang) == ("spacy", "models/en", "sv")
     assert taken("--parsed").parser is None
     other = taken("--parser", "stanza-dep", "--model", "m")
-    assert (other.parser, other.model, other.lang) == ("stanza-dep", "m", "en")
+    assert (other.parser, other.model, other.lang) == ("stanza-dep", "m", "sv")
+    again = taken("--parser", "spacy", "--lang", "en", "--max-words", "150")
+    assert (again.model, again.lang, again.max_words) == ("models/en", "en", 150)
     moved = taken("--model", "elsewhere/en", "--pretokenized")
     assert (moved.parser, moved.model, moved.lang) == ("spacy", "elsewhere/en", "sv")
     assert moved.pretokenized

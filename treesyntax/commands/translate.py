@@ -44,7 +44,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,6 +67,8 @@ if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
 MAX_TOKENS = 12000
 """As fairseq-generate has it where neither limit is given."""
+READING = ("lang", "pretokenized", "max_words")
+"""Options of ``treesyntax parse`` that say how a parser reads lines."""
 SHOWN = 5
 """Lines that were too long that are named."""
 SEARCH = "search (without a flag: as in the study that trained the checkpoint, else the default)"
@@ -90,10 +92,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--skip-long", action="store_true", help="write an empty line for a source that is too long for the model; without it nothing is translated if there is such a source")  # fmt: skip
     add("--buffer", type=int, default=1000, metavar="N", help="most sentences that are sorted by length and translated together; input from stdin is translated as it comes (default 1000)")  # fmt: skip
     parsing = parser.add_argument_group(
-        "raw text to trees, where the model reads trees"
+        "raw text to trees, where the model reads trees (without a flag: as the study parsed)"
     ).add_argument
     parsing("--parsed", action="store_true", help="the input is trees in the format of the training data")  # fmt: skip
     add_parser_arguments(parsing, required=False)
+    parser.set_defaults(
+        **dict.fromkeys(READING)
+    )  # so that what is given is seen, a default's value too
     _add_search(parser.add_argument_group(SEARCH))
     _add_output(parser.add_argument_group("output"))
     _add_machine(parser.add_argument_group("machine"))
@@ -163,6 +168,9 @@ def run(args: argparse.Namespace) -> int:
 
     check_path(args.data, "DATA")
     _take_run(args)
+    defaults = argparse.ArgumentParser()
+    add_parser_arguments(defaults.add_argument, required=False)
+    _set_missing(args, defaults.parse_args([]), READING)
     _check_checkpoints(args.path)
     take_search(args)
     _check_numbers(args)
@@ -242,18 +250,27 @@ def _take_run(args: argparse.Namespace) -> None:
     args.data = str(trained.data)
     args.path = args.path or str(trained.checkpoint)
     how_parsed = []
-    if not (args.parser or args.parsed) and trained.parsing:
+    if not args.parsed and trained.parsing:
         words = argparse.ArgumentParser()
         add_parse_arguments(words)
-        parsed = words.parse_args(trained.parsing[0])
-        for name in ("parser", "model", "lang", "pretokenized", "max_words"):
-            if getattr(args, name) == words.get_default(name):
-                setattr(args, name, getattr(parsed, name))
-        how_parsed = [f"parsed by {args.parser} with {args.model}"]
-        _remark_other_parser(args, parsed.output)
+        made = words.parse_args(trained.parsing[0])
+        if args.parser in (None, made.parser):
+            _set_missing(args, made, ("parser", "model"))
+            how_parsed = [f"parsed by {args.parser} with {args.model}"]
+        _set_missing(args, made, READING)
+        if how_parsed:
+            _remark_other_parser(args, made.output)
     if not args.quiet:
         how = "; ".join(filter(None, [trained.why, *how_parsed]))
         print(f"{trained.folder} translates" + f" ({how})" * bool(how), file=sys.stderr)
+
+
+def _set_missing(
+    args: argparse.Namespace, others: argparse.Namespace, names: Sequence[str]
+) -> None:
+    for name in names:
+        if getattr(args, name) is None:
+            setattr(args, name, getattr(others, name))
 
 
 def _remark_other_parser(args: argparse.Namespace, trees: Path) -> None:
