@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from support import ROOT
 from support.study_helpers import result, write_recipe, write_study
 from support.translate_helpers import SEARCH, binarize, lines_of, save_model, write_texts
@@ -140,6 +141,16 @@ def test_text_is_parsed_on_a_gpu_by_parsers_that_use_torch(monkeypatch):
         args = parser.parse_args(["data", "--parser", name, "--model", "m"])
         translate._parsed_batches(args, Path("in"), "cuda")
     assert [config.gpu for config in configs] == [True, False]
+
+
+def test_the_parser_uses_the_gpu_of_the_model(monkeypatch):
+    """stanza and benepar ask for "cuda", which is the first GPU unless the process has chosen another."""
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    for name in ("cpu", "cuda", "cuda:1"):
+        assert translate._find_device(name) == name
+    assert chosen == ["cuda:1"]
 
 
 def test_inspect_shows_what_each_row_reads(folder: Path, capsys):

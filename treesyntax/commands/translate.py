@@ -402,6 +402,8 @@ def _find_device(name: str | None) -> str:
         raise OptionError(f"--device {name!r} is neither cpu, cuda nor cuda:N")
     if name != "cpu" and int(match[1] or 0) >= torch.cuda.device_count():
         raise OptionError(f"--device {name}: there is no such GPU, or torch cannot use it")
+    if match[1]:  # for the parser too, which asks for a GPU without its number
+        torch.cuda.set_device(name)
     return name
 
 
