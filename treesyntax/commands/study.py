@@ -26,7 +26,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from treesyntax.commands.recipes import recipe_names
 from treesyntax.errors import OptionError
@@ -43,8 +43,10 @@ STEPS = ("train", "generate", "average", "hypotheses", "score", "facts", "analys
 """Steps that may be jobs; the first two always are."""
 
 if TYPE_CHECKING:
+    from treesyntax.study.recipe.recipe import Recipe
     from treesyntax.study.run.executor import ExecutionOptions
     from treesyntax.study.run.plan import Plan
+    from treesyntax.study.search.trials import Trials
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,32 +127,58 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         OptionError, InputError: for a recipe or folder that cannot be used, and for a recipe whose
             methods differ in settings that are not compared.
     """
-    # They take seconds to load, and --help needs none of them.
-    from treesyntax.commands.study_present import check_present
-    from treesyntax.decoding.engine import plugin_folder
-    from treesyntax.study.data_summary import data_summaries, summary_lines
-    from treesyntax.study.outline import outline
-    from treesyntax.study.recipe.budget import TRAIN_ON, restless
-    from treesyntax.study.recipe.controls import uncontrolled
-    from treesyntax.study.recipe.fairness import check_fairness
-    from treesyntax.study.recipe.identity import began_with, check_data_files
-    from treesyntax.study.recipe.inherit import inherited_line
-    from treesyntax.study.recipe.recipe import read_recipe
-    from treesyntax.study.recipe.shipped import recipe_file
-    from treesyntax.study.run.early import check_early
-    from treesyntax.study.run.executor import command_words
-    from treesyntax.study.run.extension import check_schedules
-    from treesyntax.study.run.folder import check_folder, default_folder
-    from treesyntax.study.run.plan import make_plan
-    from treesyntax.study.run.process import TYPED
-    from treesyntax.study.run.trainers import trainer_of
-    from treesyntax.study.search.trials import Trials
-    from treesyntax.study.searching import find_settings, search_outline
-
     if args.json and not args.plan:
         raise OptionError("--json goes with --plan; a study's results are in its runs.jsonl")
     if args.out is not None:
         check_path(args.out, "--out")
+    study = _checked(args, programs)
+    if args.plan:
+        _show_plan(study, args)
+    elif args.dry_run:
+        _show_commands(study)
+    else:
+        return _execute(study, args, programs)
+    return 0
+
+
+class _Study(NamedTuple):
+    """A study that may begin.
+
+    Attributes:
+        recipe: with what the command line changes of it.
+        folder: of its results.
+        trials: of its search for settings, if it has one.
+        plan: of all rows, those that have found their settings with these.
+        chosen: the runs of ``plan`` of the rows that the command names.
+        options: how its steps are run.
+        notes: lines for the user about what is compared.
+    """
+
+    recipe: Recipe
+    folder: Path
+    trials: Trials | None
+    plan: Plan
+    chosen: Plan
+    options: ExecutionOptions
+    notes: list[str]
+
+
+def _checked(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None) -> _Study:
+    """Read the recipe and refuse what cannot be a fair comparison, or could not be trained."""
+    # They take seconds to load, and --help needs none of them.
+    from treesyntax.decoding.engine import plugin_folder
+    from treesyntax.study.recipe.budget import TRAIN_ON
+    from treesyntax.study.recipe.fairness import check_fairness
+    from treesyntax.study.recipe.identity import check_data_files
+    from treesyntax.study.recipe.recipe import read_recipe
+    from treesyntax.study.recipe.shipped import recipe_file
+    from treesyntax.study.run.early import check_early
+    from treesyntax.study.run.extension import check_schedules
+    from treesyntax.study.run.folder import check_folder, default_folder
+    from treesyntax.study.run.plan import make_plan
+    from treesyntax.study.run.trainers import trainer_of
+    from treesyntax.study.search.trials import Trials
+
     longer = [] if args.train_on is None else [f"{TRAIN_ON}={args.train_on:g}"]
     recipe = read_recipe(recipe_file(args.recipe), [*args.overrides, *longer])
     if recipe.train_on > 1:
@@ -159,20 +187,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     plugins = str(plugin_folder()) if trainer_of(recipe).needs_plugins else ""
     check_fairness(recipe)
     check_data_files(recipe)
-    trainings = [recipe.flags(method, "train") for method in recipe.methods]
-    compared = [
-        (row, recipe.flags(row, "binarize"), recipe.flags(row, "train"))
-        for row in recipe.methods
-        if recipe.baseline_of(row) is not None and not row.control_of
-    ]
-    notes = [
-        restless(recipe.budget, trainings),
-        uncontrolled(compared),
-        inherited_line(recipe.inherits, recipe.methods[0].base),
-    ]
-    notes = [*filter(None, notes)]
+    notes = _notes(recipe)
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
-    chosen_plan = plan.of_rows(args.only) if args.only else plan
+    chosen = plan.of_rows(args.only) if args.only else plan
     trials = Trials(recipe, recipe.search, folder, args.only) if recipe.search else None
     # Tests bring programs of their own, which have flags of their own.
     checker = None if programs is None else ()
@@ -181,66 +198,108 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_folder(folder)
     if trials is not None:  # rows that have found their settings have them in what is shown
         plan = make_plan(trials.chosen())
-        chosen_plan = plan.of_rows(args.only) if args.only else plan
-    options = _options(args, len(chosen_plan.runs), plugins, programs)
+        chosen = plan.of_rows(args.only) if args.only else plan
+    options = _options(args, len(chosen.runs), plugins, programs)
     if args.gpus and programs is None and not args.dry_run:
         check_gpus(options.gpus)
-    if args.plan:
-        check_present(plan, folder)
-        notes += _check_begun(plan, folder, args.mix_versions)
-        if trials is not None and trials.left.runs:
-            _check_begun(trials.plan, trials.inner, args.mix_versions)
-        summaries = data_summaries(recipe)
-        at_once = args.jobs or options.jobs
-        study_outline = outline(chosen_plan, folder, began_with(folder), at_once)
-        if args.json:
-            trials_left = 0 if trials is None else len(trials.left.runs)
-            data = [summary.to_json() for summary in summaries]
-            print(
-                json.dumps(
-                    {**study_outline.numbers(), "trials_left": trials_left, "data": data}, indent=2
-                )
-            )
-            return 0
-        print("\n".join(summary_lines(summaries)), end="\n" * bool(summaries))
-        for line in notes:
-            print(line)
-        if trials is not None:
-            print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
-        print("\n".join(study_outline.lines()))
-        return 0
-    if args.dry_run:
-        typed = replace(options, programs=TYPED)  # "treesyntax", not the Python that runs it
-        for name, value in with_files(recipe.own_files, {}).items():
-            print(f"export {name}={shlex.quote(value)}")
-        if trials is not None:
-            for step in trials.left.steps:
-                print(shlex.join(command_words(step, trials.inner, typed)))
-            if len(trials.settled) < len(trials.rows):
-                print("# then, with the settings that the search finds:")
-        for step in chosen_plan.steps:
-            print(shlex.join(command_words(step, folder, typed)))
-        return 0
+    return _Study(recipe, folder, trials, plan, chosen, options, notes)
+
+
+def _notes(recipe: Recipe) -> list[str]:
+    from treesyntax.study.recipe.budget import restless
+    from treesyntax.study.recipe.controls import uncontrolled
+    from treesyntax.study.recipe.inherit import inherited_line
+
+    compared = [
+        (row, recipe.flags(row, "binarize"), recipe.flags(row, "train"))
+        for row in recipe.methods
+        if recipe.baseline_of(row) is not None and not row.control_of
+    ]
+    notes = [
+        restless(recipe.budget, [recipe.flags(method, "train") for method in recipe.methods]),
+        uncontrolled(compared),
+        inherited_line(recipe.inherits, recipe.methods[0].base),
+    ]
+    return [*filter(None, notes)]
+
+
+def _show_plan(study: _Study, args: argparse.Namespace) -> None:
+    """Print what the study would do and what that takes, after the checks that it would begin with."""
+    from treesyntax.commands.study_present import check_present
+    from treesyntax.study.data_summary import data_summaries, summary_lines
+    from treesyntax.study.outline import outline
+    from treesyntax.study.recipe.identity import began_with
+    from treesyntax.study.searching import search_outline
+
+    trials = study.trials
+    check_present(study.plan, study.folder)
+    notes = study.notes + _check_begun(study.plan, study.folder, args.mix_versions)
+    if trials is not None and trials.left.runs:
+        _check_begun(trials.plan, trials.inner, args.mix_versions)
+    summaries = data_summaries(study.recipe)
+    at_once = args.jobs or study.options.jobs
+    study_outline = outline(study.chosen, study.folder, began_with(study.folder), at_once)
+    if args.json:
+        trials_left = 0 if trials is None else len(trials.left.runs)
+        data = [summary.to_json() for summary in summaries]
+        numbers = {**study_outline.numbers(), "trials_left": trials_left, "data": data}
+        print(json.dumps(numbers, indent=2))
+        return
+    print("\n".join(summary_lines(summaries)), end="\n" * bool(summaries))
+    for line in notes:
+        print(line)
+    if trials is not None:
+        print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
+    print("\n".join(study_outline.lines()))
+
+
+def _show_commands(study: _Study) -> None:
+    """Print the commands that the study would run."""
+    from treesyntax.study.run.executor import command_words
+    from treesyntax.study.run.process import TYPED
+
+    trials = study.trials
+    typed = replace(study.options, programs=TYPED)  # "treesyntax", not the Python that runs it
+    for name, value in with_files(study.recipe.own_files, {}).items():
+        print(f"export {name}={shlex.quote(value)}")
+    if trials is not None:
+        for step in trials.left.steps:
+            print(shlex.join(command_words(step, trials.inner, typed)))
+        if len(trials.settled) < len(trials.rows):
+            print("# then, with the settings that the search finds:")
+    for step in study.chosen.steps:
+        print(shlex.join(command_words(step, study.folder, typed)))
+
+
+def _execute(
+    study: _Study, args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
+) -> int:
+    """Find settings where they are searched, train and score."""
     check_cluster(args.cluster)
     # All are loaded before a step runs.
+    from treesyntax.study.run.plan import make_plan
+    from treesyntax.study.search.trials import Trials
+    from treesyntax.study.searching import find_settings
     from treesyntax.study.session import execute
     from treesyntax.study.taking_up import held_folder
 
+    plan, chosen, folder = study.plan, study.chosen, study.folder
     with held_folder(folder):
         whole = True
-        for line in () if loudness().quiet else notes:
+        for line in () if loudness().quiet else study.notes:
             print(line)
-        if trials is not None:
-            trials = Trials(recipe, trials.search, folder, args.only)  # as this process finds it
-            inner = _options(args, len(trials.left.runs), plugins, programs)
+        if study.trials is not None:
+            # As this process finds it.
+            trials = Trials(study.recipe, study.trials.search, folder, args.only)
+            inner = _options(args, len(trials.left.runs), study.options.plugins, programs)
             inner = _on_cluster(inner, args, trials.inner, len(trials.left.runs))
             whole = find_settings(trials, inner, args.mix_versions)
             if not trials.settled:
                 return 1
             plan = make_plan(trials.chosen())
-            chosen_plan = plan.of_rows(trials.settled)
-        options = _on_cluster(options, args, folder, len(chosen_plan.runs))
-        failed = execute(plan, folder, options, args.mix_versions, chosen_plan)
+            chosen = plan.of_rows(trials.settled)
+        options = _on_cluster(study.options, args, folder, len(chosen.runs))
+        failed = execute(plan, folder, options, args.mix_versions, chosen)
         return failed or not whole
 
 
