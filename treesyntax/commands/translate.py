@@ -61,7 +61,7 @@ from treesyntax.parsers import ParserConfig, get_kind, load_parser
 if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
     from treesyntax.data.manifest import Data
     from treesyntax.decoding.engine import Search
-    from treesyntax.decoding.input import ParsedBatches
+    from treesyntax.decoding.input import ParsedBatches, SourceEncoder
     from treesyntax.parsers.progress_bar import Advance
 
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
@@ -211,14 +211,7 @@ def run(args: argparse.Namespace) -> int:
             translate(lots, encoder, engine, writer, output, advance, linearization)
     malformed = output.done.malformed + writer.written["malformed"]
     remarks.close(malformed, str(data.target.encoding.format_name))
-    if long := output.done.long + len(encoder.skipped):
-        numbers = ", ".join(map(str, encoder.skipped[:SHOWN]))
-        more = ", …" if long > len(encoder.skipped[:SHOWN]) else ""
-        print(
-            f"sources of more than {engine.longest_source} tokens, answered by an empty line: {long} "
-            f"(line {numbers}{more})",
-            file=sys.stderr,
-        )
+    _tell_long(output.done.long, encoder)
     if engine.cut and not args.quiet:
         print(
             f"outputs that are as long as they may be, and so may be cut: {engine.cut} (--max-len-a "
@@ -228,6 +221,20 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(batches, ParsedBatches):
         print(f"{batches.cases.lines} lines: {in_words(batches.cases)}", file=sys.stderr)
     return 0
+
+
+def _tell_long(before: int, encoder: SourceEncoder) -> None:
+    """Say how many sources were too long for the model, ``before`` of them in an earlier call."""
+    count = before + len(encoder.skipped)
+    if not count:
+        return
+    shown = encoder.skipped[:SHOWN]
+    more = ", …" if count > len(shown) else ""
+    print(
+        f"sources of more than {encoder.longest} tokens, answered by an empty line: {count} "
+        f"(line {', '.join(map(str, shown))}{more})",
+        file=sys.stderr,
+    )
 
 
 def _take_run(args: argparse.Namespace) -> None:
