@@ -25,6 +25,17 @@ def test_values_are_yaml():
     }
 
 
+def test_a_text_is_a_list_where_submitit_takes_one():
+    settings = ("slurm_setup=module load cuda", "slurm_srun_args=--mem=0 --cpu-bind=none")
+    several = "local_setup=[export A=1, export B=2]"
+    assert parameters("timeout_min=90", *settings, several) == {
+        "timeout_min": 90,
+        "slurm_setup": ["module load cuda"],
+        "slurm_srun_args": ["--mem=0", "--cpu-bind=none"],
+        "local_setup": ["export A=1", "export B=2"],
+    }
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
