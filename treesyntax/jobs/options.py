@@ -9,7 +9,7 @@ from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import KINDS
 
 TIMES = ("timeout_min", "slurm_timeout_min", "slurm_time")
-SHELL_LINES = ("slurm_setup", "slurm_teardown", "local_setup")
+SHELL_LINES = ("slurm_setup", "slurm_teardown")
 SRUN_WORDS = "slurm_srun_args"
 """submitit takes a list there, and of a text each letter: ``--mem=0`` became ``srun - - m e m = 0``."""
 SINGLE = ("nodes", "tasks_per_node", "slurm_nodes", "slurm_tasks_per_node", "slurm_ntasks_per_node")
@@ -59,6 +59,11 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
             parameters[name] = [value]
         elif isinstance(value, str) and name == SRUN_WORDS:
             parameters[name] = value.split()
+        # submitit would start a shell: its job looks gone, and outlives being cancelled.
+        if name == "local_setup":
+            raise OptionError(
+                f"--cluster-set {setting}: jobs on this machine have the variables of this shell; set them before"
+            )
         if name in SINGLE and parameters[name] != 1:
             raise OptionError(
                 f"--cluster-set {setting}: a job is one process on one node, which uses all its "
