@@ -11,6 +11,7 @@ import pytest
 
 from treesyntax.__main__ import COMMANDS, main, make_parser
 from treesyntax.jobs.terminal import NORMAL, as_asked, loudness, tracked
+from treesyntax.study.report.table import PLAIN_WIDTH, make_console
 
 
 class Terminal(io.StringIO):
@@ -56,7 +57,13 @@ def test_a_bar_with_the_time_left_on_a_terminal(
     assert loudness() == NORMAL
 
 
-def test_no_bar_where_standard_error_is_a_file(capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("variable", ["NO_VARIABLE", "FORCE_COLOR", "TTY_COMPATIBLE"])
+def test_no_bar_and_wide_tables_in_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, variable: str
+):
+    """rich takes any file for a terminal by these variables, which servers that test code set."""
+    monkeypatch.setenv(variable, "1")
+    assert make_console().width == PLAIN_WIDTH
     assert [*tracked([1, 2], "checkpoints")] == [1, 2]
     assert capsys.readouterr().err == ""
 

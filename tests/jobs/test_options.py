@@ -25,6 +25,17 @@ def test_values_are_yaml():
     }
 
 
+def test_a_text_is_a_list_where_submitit_takes_one():
+    settings = ("slurm_setup=module load cuda", "slurm_srun_args=--mem=0 --cpu-bind=none")
+    several = "slurm_teardown=[export A=1, export B=2]"
+    assert parameters("timeout_min=90", *settings, several) == {
+        "timeout_min": 90,
+        "slurm_setup": ["module load cuda"],
+        "slurm_srun_args": ["--mem=0", "--cpu-bind=none"],
+        "slurm_teardown": ["export A=1", "export B=2"],
+    }
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -35,6 +46,7 @@ def test_values_are_yaml():
         ),
         ("slurm_account=0123", "YAML reads 0123 as 83; "),
         ("slurm_account=", "there is no value; for none write null"),
+        ("local_setup=[export A=1]", "jobs on this machine have the variables of this shell"),
         ("slurm_partition", "write it as name=value"),
         ("slurm_partition=[", "write it as name=value"),
     ],

@@ -78,6 +78,11 @@ REFUSED = [
     ("stanza-dep", "missing", f"has no depparse.pt; {STANZA}"),
     ("stanza-dep", "broken", "stanza cannot load its models from .*check that they are complete"),
     ("stanza-dep", "file.pt", "is not a folder; stanza needs several models"),
+    (
+        "stanza-dep",
+        "~no_such_user/models",
+        "there is no model at ~no_such_user/models in /.*; check --model",
+    ),
     ("stanza-dep", "nowhere/at/all", "there is no model at nowhere/at/all in /.*; check --model"),
     ("stanza-dep", "xx-zz", "no stanza-dep model 'xx-zz' in .*give the folder .*--download"),
 ]

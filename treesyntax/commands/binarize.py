@@ -48,7 +48,7 @@ from contextlib import contextmanager
 from treesyntax.data.binarize.options import add_arguments as add_arguments
 from treesyntax.data.binarize.options import idle_options, read_options
 from treesyntax.files import atomic_folder
-from treesyntax.jobs.terminal import loudness
+from treesyntax.jobs.terminal import console_of, loudness
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,10 +82,9 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
+    console = console_of(stderr=True)
     if not console.is_terminal or loudness().quiet:
         yield lambda count: None
         return

@@ -55,6 +55,7 @@ from treesyntax.commands.study_search import take_search
 from treesyntax.data.encoding import MANIFEST
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import check_path, read_object, sha256_of
+from treesyntax.jobs.terminal import console_of
 from treesyntax.made.reuse import differences
 from treesyntax.parsers import ParserConfig, get_kind, load_parser
 
@@ -349,8 +350,6 @@ def _progress(
 
     ``before`` sentences were translated by an earlier call.
     """
-    from rich.console import Console
-
     from treesyntax.parsers.progress_bar import shown
     from treesyntax.trees.formats import reader_of
 
@@ -359,7 +358,7 @@ def _progress(
             print("one sentence a line; Ctrl-D ends", file=sys.stderr)
         yield lambda lines: None
         return
-    console = Console(stderr=True)
+    console = console_of(stderr=True)
     drawn = (
         console.is_terminal and not args.quiet and not (args.output == "-" and sys.stdout.isatty())
     )

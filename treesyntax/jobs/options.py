@@ -9,6 +9,9 @@ from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import KINDS
 
 TIMES = ("timeout_min", "slurm_timeout_min", "slurm_time")
+SHELL_LINES = ("slurm_setup", "slurm_teardown")
+SRUN_WORDS = "slurm_srun_args"
+"""submitit takes a list there, and of a text each letter: ``--mem=0`` became ``srun - - m e m = 0``."""
 SINGLE = ("nodes", "tasks_per_node", "slurm_nodes", "slurm_tasks_per_node", "slurm_ntasks_per_node")
 
 
@@ -52,6 +55,15 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
             equals = ""
         if not name or not equals:
             raise OptionError(f"--cluster-set {setting}: write it as name=value")
+        if isinstance(value := parameters[name], str) and name in SHELL_LINES:
+            parameters[name] = [value]
+        elif isinstance(value, str) and name == SRUN_WORDS:
+            parameters[name] = value.split()
+        # submitit would start a shell: its job looks gone, and outlives being cancelled.
+        if name == "local_setup":
+            raise OptionError(
+                f"--cluster-set {setting}: jobs on this machine have the variables of this shell; set them before"
+            )
         if name in SINGLE and parameters[name] != 1:
             raise OptionError(
                 f"--cluster-set {setting}: a job is one process on one node, which uses all its "

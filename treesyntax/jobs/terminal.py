@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:  # rich is loaded by those who show something
+    from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
 
@@ -59,12 +61,23 @@ def loudness() -> Loudness:
     return _loudness.get()
 
 
+def console_of(stderr: bool = False, width: int | None = None) -> Console:
+    """The console of standard output or standard error, a terminal only where that stream is one.
+
+    By FORCE_COLOR, which servers that test code set, rich takes a file for a terminal of 80 columns, and writes into
+    it what moves the cursor.
+    """
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=width, force_terminal=stream.isatty())
+
+
 def progress_bar(*columns: str | ProgressColumn, **settings: float) -> Progress:
     """A bar on standard error with the time left; on a terminal alone, and not with -q."""
-    from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
+    console = console_of(stderr=True)
     hidden = not console.is_terminal or loudness().quiet
     return Progress(*columns, console=console, transient=True, disable=hidden, **settings)  # type: ignore[arg-type]
 

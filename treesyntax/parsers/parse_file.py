@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from treesyntax.errors import InputError
 from treesyntax.files import is_special, output_file, read_object, sha256_of, write_json
 from treesyntax.jobs import cores
 from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.terminal import console_of
 from treesyntax.made.reuse import differences
 from treesyntax.parsers import load_parser
 from treesyntax.parsers.cases import Cases, check_strict, read_cases, total
@@ -155,7 +154,7 @@ def _parse_rest(
         else:
             left.append(number)
     done = min(lines, (count - len(left)) * task.shard_lines)
-    with shown(lines, done, Console(stderr=True)) as advance:
+    with shown(lines, done, console_of(stderr=True)) as advance:
         for number in _saved(task, shards, left, execution, advance):
             check_strict(task.source, shards.cases(number), strict)
     return total(shards.cases(number) for number in range(count))

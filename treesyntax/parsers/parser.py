@@ -7,6 +7,7 @@ its sentence.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -88,7 +89,7 @@ def white_space_words(line: str) -> ParsedSentence:
 
 def model_path(config: ParserConfig) -> Path | None:
     """The model as an absolute path, or None if it is a name."""
-    path = Path(config.model).expanduser()
+    path = Path(os.path.expanduser(config.model))  # pathlib's raises where there is no such user
     if path.exists():
         return path.resolve()
     if "/" in config.model or path.suffix:

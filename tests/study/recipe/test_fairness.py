@@ -61,6 +61,18 @@ def test_differences_beside_the_method_are_refused(tmp_path: Path, override: str
     check_fairness(recipe_with(tmp_path, f"methods.stack_pe.{override}", why))
 
 
+@pytest.mark.parametrize("rate", ["0.001", "1e-3", "'1e-3'", "'0.0010'"])
+def test_numbers_are_compared_however_they_are_written(tmp_path: Path, rate: str):
+    """YAML reads 1e-3 as a text, since it has no point."""
+    recipe = recipe_with(
+        tmp_path,
+        f"methods.stack_pe.train.lr={rate}",
+        "train.clip-norm=1.0",
+        "methods.stack_pe.train.clip-norm=1",
+    )
+    assert find_differences(recipe) == []
+
+
 @pytest.mark.parametrize("flag", NO_EFFECT)
 def test_rows_may_differ_in_flags_that_change_no_number(tmp_path: Path, flag: str):
     value = "'{run}/1'" if flag in RECORDS else "1"

@@ -13,7 +13,7 @@ from treesyntax.files import write_json
 from treesyntax.jobs.terminal import as_asked
 from treesyntax.study.estimate import Estimate
 from treesyntax.study.run.failures import Failure
-from treesyntax.study.run.progress import PlainProgress, watch
+from treesyntax.study.run.progress import LiveProgress, PlainProgress, watch
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,22 @@ def test_jobs_that_wait_are_named(tmp_path: Path):
     assert "; 2 more jobs wait" in said
 
 
+@pytest.mark.parametrize(("term", "view"), [("xterm", LiveProgress), ("dumb", PlainProgress)])
+def test_a_terminal_that_redraws_nothing_has_plain_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, view: type
+):
+    """rich shows no live view on it: a study said nothing for hours."""
+    monkeypatch.setenv("TERM", term)
+    console = Console(force_terminal=True, file=(tmp_path / "out.txt").open("w"))
+    with watch(Estimate(plan_of(tmp_path), tmp_path, set()), console) as progress:
+        assert type(progress) is view
+
+
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_run_that_is_scored_says_its_primary_score(tmp_path: Path, terminal: bool):
+def test_a_run_that_is_scored_says_its_primary_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+):
+    monkeypatch.setenv("TERM", "xterm")
     plan = plan_of(tmp_path, "primary=tree:lambda")
     console = Console(
         width=200, record=True, force_terminal=terminal, file=(tmp_path / "out.txt").open("w")

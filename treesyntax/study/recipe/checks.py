@@ -35,6 +35,8 @@ RESERVED = {
     ),
 }  # fmt: skip
 """Flags that the study sets itself."""
+SPELT = {False: "no, off and false", True: "yes, on and true"}
+"""How YAML spells truth; ``no`` is a language, too."""
 TRAIN_DEFAULTS: Flags = {
     "log-interval": 50,
     "save-interval-updates": 250,
@@ -84,7 +86,9 @@ class Check:
     def text(self, value: Any, key: str) -> str:
         """Text."""
         if not isinstance(value, str):
-            raise self.error(key, f"is {value!r}; it must be text")
+            written = f", as YAML reads {SPELT[value]}" if isinstance(value, bool) else ""
+            remedy = "" if isinstance(value, list | dict | None) else ": write it in quotes"
+            raise self.error(key, f"is {value!r}{written}; it must be text{remedy}")
         return value
 
     def count(self, value: Any, key: str) -> int:

@@ -99,7 +99,8 @@ def find_differences(recipe: Recipe) -> list[Difference]:
             key = f"{section}.{name}"
             values = {method: method_flags.get(name) for method, method_flags in flags.items()}
             pairs = {
-                (point, str(value)) for point, value in zip(points, values.values(), strict=True)
+                (point, _compared(value))
+                for point, value in zip(points, values.values(), strict=True)
             }
             if len(pairs) > len(set(points)) and name not in FREE[section]:
                 differences.append(Difference(key, values))
@@ -113,8 +114,8 @@ def check_fairness(recipe: Recipe) -> None:
             continue
         holders: dict[str, str] = {}
         for name, value in difference.values.items():
-            holders.setdefault("none" if value is None else str(value), name)
-        shown = ", ".join(f"{name} has {value}" for value, name in holders.items())
+            holders.setdefault(_compared(value), f"{name} has {'none' if value is None else value}")
+        shown = ", ".join(holders.values())
         raise OptionError(
             f"{recipe.path}: methods differ in {difference.key} ({difference.kind}): {shown}; "
             f"set it under {difference.key.partition('.')[0]} for all, or declare and explain it: "
@@ -182,7 +183,7 @@ def own_settings(recipe: Recipe, method: Method, differences: Sequence[Differenc
         )
     for difference in differences:
         value = difference.values[method.name]
-        if str(value) == str(difference.values[baseline.name]):
+        if _compared(value) == _compared(difference.values[baseline.name]):
             continue
         name = difference.key.partition(".")[2]
         words = " ".join(flag_words({name: value})) or f"no --{name}"
@@ -214,6 +215,17 @@ def _flags(recipe: Recipe, method: Method, section: str) -> dict[str, Any]:
         for name, item in flags.items()
         if item is not None and item is not False
     }
+
+
+def _compared(value: Any) -> str:
+    """What a flag's value is compared by: 1, 1.0 and the texts 1e-3 and 0.001 are numbers, whoever wrote them.
+
+    YAML takes ``1e-3`` for a text, since it has no point.
+    """
+    try:
+        return str(float(str(value)))
+    except ValueError:
+        return str(value)
 
 
 def _dashed(name: str) -> str:

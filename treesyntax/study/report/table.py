@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from treesyntax.jobs.terminal import console_of
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.fairness import BATCH_KEY
 from treesyntax.study.recipe.recipe import FIXED
@@ -394,8 +395,8 @@ def make_row(
 
 def make_console() -> Console:
     """The terminal, or a width into which tables fit where there is none."""
-    console = Console()
-    return console if console.is_terminal else Console(width=PLAIN_WIDTH)
+    console = console_of()
+    return console if console.is_terminal else console_of(width=PLAIN_WIDTH)
 
 
 def print_table(table: StudyTable, console: Console) -> None:

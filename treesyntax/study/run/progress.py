@@ -172,8 +172,11 @@ class LiveProgress(PlainProgress):
 
 @contextmanager
 def watch(estimate: Estimate, console: Console) -> Iterator[PlainProgress]:
-    """A live view on a terminal, plain lines elsewhere and with -v; with -q failures alone."""
-    if not console.is_terminal or loudness() != NORMAL:
+    """A live view on a terminal, plain lines elsewhere and with -v; with -q failures alone.
+
+    On a terminal that redraws nothing (TERM=dumb, as in editors) rich shows no live view at all.
+    """
+    if not console.is_terminal or console.is_dumb_terminal or loudness() != NORMAL:
         yield PlainProgress(estimate, console)
         return
     progress = LiveProgress(estimate, console)
