@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.study_helpers import (
+    LINES,
     REFERENCES,
     make_study,
     outputs,
@@ -106,3 +107,25 @@ def test_runs_of_several_seeds_with_the_same_outputs_are_named(
         f"SEED WITHOUT EFFECT: seeds {', '.join(map(str, seeds))} of sequence wrote the same outputs, so they are no "
         "more evidence than one run, and intervals are too narrow; check that training uses the seed"
     ]
+
+
+def test_a_row_that_is_the_same_trainings_as_its_baseline_is_named(tmp_path: Path):
+    """It was *not shown*, as a method is, where a setting of the recipe had done nothing."""
+    out = make_study(tmp_path, score=["exact"])
+
+    def loud() -> list[str]:
+        return [note for note in read_study(out).table.notes if note.startswith("ROW WITHOUT")]
+
+    new = []
+    for seed in (1, 2, 3):
+        assert not loud()
+        text = (out / f"runs/sequence-{seed}/hypotheses.txt").read_text()
+        (out / f"runs/stack_pe-{seed}/hypotheses.txt").write_text(text)
+        new.append(result("stack_pe", seed, "exact", score("sequence", seed, "exact"), LINES))
+        write_results(out / "runs.jsonl", new)
+    assert loud() == [
+        "ROW WITHOUT EFFECT: each run of stack_pe had the loss and wrote the outputs of that of sequence, so what the row "
+        "changes has no effect; check its settings"
+    ]
+    write_results(out / "runs.jsonl", [replace(run, valid_loss=9.0) for run in new])
+    assert not loud()
