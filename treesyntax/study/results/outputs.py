@@ -119,9 +119,14 @@ class Outputs:
         ]
 
     def writes_what(self, row: str, other: str) -> bool:
-        """Whether each run of a row had the loss, and wrote the lines, of another row's run with the same seed."""
+        """Whether each run of a row had the loss, and wrote the lines, of another row's run with the same seed.
+
+        Not where each line equals its reference: the loss may be an accuracy, which good models reach too.
+        """
         written = self._written(row)
-        return bool(written) and written == self._written(other)
+        return written == self._written(other) and not all(
+            self._all_right(row, seed) for seed in written
+        )
 
     def _written(self, row: str) -> dict[int, tuple[str, float]]:
         """By seed a digest of what a row's run wrote, and its loss."""
