@@ -26,6 +26,10 @@ from treesyntax.errors import OptionError, unknown_name
 
 ADD_TASK = "add --task tree_translation"
 NO_PATH = "--path is missing; give a checkpoint, such as --path checkpoints/checkpoint_best.pt"
+ONE_LANGUAGE = (
+    "fairseq-eval-lm evaluates models of one language; use fairseq-validate, or "
+    "fairseq-generate --score-reference for the scores of single pairs"
+)
 LONGEST = 200
 """Characters of a wrong setting that a message shows."""
 PACKAGES = {
@@ -73,12 +77,18 @@ def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
                 "--num-shards divides nothing in fairseq 0.12.3, each process would do everything; "
                 "leave it out, or give each a split of its own (--gen-subset)"
             )
-        if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
+        task = getattr(args, "task", "")
+        pairs = task == "language_modeling" and Path(args.data, MANIFEST).is_file()
+        if hasattr(args, "output_word_probs") and (
+            pairs or task == TASK
+        ):  # of fairseq-eval-lm alone
+            raise OptionError(ONE_LANGUAGE)
+        if pairs:
             raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
         # A command that is checked without being run has no checkpoint yet.
         if hasattr(args, "beam") and args.path is None and not named.get("parse_known"):
             raise OptionError(NO_PATH)
-        if getattr(args, "task", "") == TASK:
+        if task == TASK:
             if hasattr(args, "store_ema"):  # of fairseq-train alone
                 _check_training(args)
             _check_generation(args)
@@ -98,6 +108,8 @@ def _check_training(args: Namespace) -> None:
             raise OptionError(
                 f"{flag} needs a package that is not installed; pip install {name}, or leave it out"
             )
+    if (file := args.quantization_config_path) and not Path(file).is_file():
+        raise OptionError(f"--quantization-config-path {file}: no such file; give a YAML file")
     if args.write_checkpoints_asynchronously:
         raise OptionError(
             "--write-checkpoints-asynchronously writes one of the checkpoints that are due together, and not "

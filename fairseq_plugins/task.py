@@ -285,17 +285,6 @@ class TreeTranslationTask(TreeLossTask):
             f"{utils.split_paths(self.cfg.data)[0]} --path CHECKPOINT"
         )
 
-    def eval_lm_dataloader(self, *words: Any, **named: Any) -> NoReturn:
-        """The input of fairseq-eval-lm, which has no source.
-
-        Raises:
-            OptionError: always.
-        """
-        raise OptionError(
-            "fairseq-eval-lm evaluates models of one language; use fairseq-validate, or "
-            "fairseq-generate --score-reference for the scores of single pairs"
-        )
-
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Build the criterion; raises OptionError for none and for one of another --user-dir."""
         return quicker(known_criterion(super().build_criterion, cfg, from_checkpoint))

@@ -187,7 +187,11 @@ def test_commands_of_fairseq_that_carry_no_trees_name_another(data, tmp_path, mo
     ("parser", "task", "message"),
     [
         (options.get_validation_parser, [], "no --task is given; add --task tree_translation"),
-        (options.get_eval_lm_parser, [], "holds pairs, not text of one language; add --task"),
+        (
+            options.get_validation_parser,
+            ["--task", "language_modeling"],
+            "holds pairs, not text of one language; add --task tree_translation",
+        ),
     ],
 )
 def test_a_forgotten_task_of_other_commands_is_told(data, monkeypatch, parser, task, message):
@@ -196,9 +200,11 @@ def test_a_forgotten_task_of_other_commands_is_told(data, monkeypatch, parser, t
         options.parse_args_and_arch(parser(), [str(data), "--path", "m.pt", *task])
 
 
-def test_the_task_refuses_fairseq_eval_lm(data):
+@pytest.mark.parametrize("task", [["--task", "tree_translation"], []])
+def test_fairseq_eval_lm_is_refused_before_anything_is_missing(data, task):
+    """It asked for the task, for --batch-size and for an optimizer, and then was the wrong command."""
     with pytest.raises(OptionError, match="use fairseq-validate"):
-        task_of(data).eval_lm_dataloader(None)
+        options.parse_args_and_arch(options.get_eval_lm_parser(), [str(data), *task])
 
 
 def test_paths_that_fairseq_would_split_are_refused(data, tmp_path):

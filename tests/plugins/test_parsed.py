@@ -65,6 +65,7 @@ def test_other_values_of_such_an_option_need_no_package(monkeypatch):
         (["--model-parallel-size", "2"], "needs models that are made for it, as none here is"),
         (["--pipeline-model-parallel"], "needs models that are made for it, as none here is"),
         (["--fp16", "--amp"], "and --amp exclude each other; leave one out"),
+        (["--quantization-config-path", "none.yaml"], "none.yaml: no such file; give a YAML file"),
         (["--store-ema"], "keeps a mean of weights that no validation and no search reads"),
     ],
 )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treesyntax.files import atomic_file, write_text
 from treesyntax.study.results.figure_files import write_figure_files
-from treesyntax.study.results.table_text import BOOKTABS, Table
+from treesyntax.study.results.table_text import Table, latex_file
 
 PANEL_COLUMNS = 3
 _only_numbers: ContextVar[bool] = ContextVar("only_numbers", default=False)
@@ -105,8 +105,7 @@ def write_table(table: Table, folder: Path, name: str) -> None:
         InputError: if the folder cannot be written.
     """
     write_text(folder / f"{name}.md", "\n".join(table.markdown()) + "\n")
-    lines = [BOOKTABS, *table.latex()]
-    write_text(folder / f"{name}.tex", "\n".join(lines) + "\n")
+    write_text(folder / f"{name}.tex", latex_file(table.latex()))
 
 
 def _plain(value: Any) -> Any:

@@ -294,16 +294,20 @@ def tickets_in(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(file.relative_to(tickets).with_suffix("")), read_object(file)
 
 
-def jobs_at_work(folder: Path) -> list[str]:
-    """The jobs of a study or parse that Slurm still has, wherever Slurm is known here."""
-    queue, at_work = SlurmQueue(), []
+def jobs_at_work(folder: Path) -> tuple[list[str], list[str]]:
+    """The jobs of a study or parse that Slurm still has, and those of which nobody here can say it: without Slurm."""
+    queue = SlurmQueue()
+    at_work: list[str] = []
+    unknown: list[str] = []
     for _, ticket in tickets_in(folder / FOLDER):
         job = ticket.get("job")
         if ticket.get("cluster") == "slurm" and isinstance(job, str):
             entry = queue.entry(job, float("-inf"))
-            if entry is not None and entry.state not in (*ENDED, GONE.state):
+            if entry is None and not ticket.get("cancelled"):
+                unknown += [job] * (not result_of(folder / FOLDER, job).exists())
+            elif entry is not None and entry.state not in (*ENDED, GONE.state):
                 at_work.append(job)
-    return at_work
+    return at_work, unknown
 
 
 def _last_line(text: str) -> str:

@@ -119,10 +119,18 @@ def _end_other_jobs(ledger: Ledger, cluster: Cluster | None, console: Console) -
     if cluster is not None:
         for job in cluster.end_others(ledger.keys.of):
             print_line(console, f"job {job} of an earlier session is cancelled")
-    elif jobs := jobs_at_work(ledger.folder):
+        return
+    jobs, unknown = jobs_at_work(ledger.folder)
+    if jobs:
         raise OptionError(
             f"jobs of this study are at work: {', '.join(jobs)}; go on with --cluster slurm, or end "
             f"them with scancel {' '.join(jobs)}"
+        )
+    if unknown:
+        print_line(
+            console,
+            f"squeue does not say here whether jobs of this study are at work: {', '.join(unknown)}; end them on their "
+            f"cluster with scancel {' '.join(unknown)}, else they go on in the same folder",
         )
 
 

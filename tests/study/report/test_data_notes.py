@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.study_helpers import (
+    LINES,
     REFERENCES,
     make_study,
     outputs,
@@ -106,3 +107,33 @@ def test_runs_of_several_seeds_with_the_same_outputs_are_named(
         f"SEED WITHOUT EFFECT: seeds {', '.join(map(str, seeds))} of sequence wrote the same outputs, so they are no "
         "more evidence than one run, and intervals are too narrow; check that training uses the seed"
     ]
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_a_row_that_is_the_same_trainings_as_its_baseline_is_named(tmp_path: Path, right: bool):
+    """It was *not shown*, as a method is, where a setting of the recipe had done nothing.
+
+    Not where each line equals its reference: a loss may be an accuracy.
+    """
+    out = make_study(tmp_path, score=["exact"])
+
+    def loud() -> list[str]:
+        return [note for note in read_study(out).table.notes if note.startswith("ROW WITHOUT")]
+
+    new = []
+    for seed in (1, 2, 3):
+        assert not loud()
+        lines = REFERENCES if right else outputs("sequence", seed)
+        value = 100.0 if right else score("sequence", seed, "exact")
+        for row in ("sequence", "stack_pe"):
+            text = "".join(f"{line}\n" for line in lines)
+            (out / f"runs/{row}-{seed}/hypotheses.txt").write_text(text)
+            new.append(result(row, seed, "exact", value, LINES))
+        write_results(out / "runs.jsonl", new)
+    assert loud() == (not right) * [
+        "ROW WITHOUT EFFECT: each run of stack_pe had the loss and wrote the outputs of that of sequence, so what the row "
+        "changes has no effect; check its settings"
+    ]
+    changed = [replace(run, valid_loss=9.0) for run in new if run.method == "stack_pe"]
+    write_results(out / "runs.jsonl", changed)
+    assert not loud()

@@ -194,6 +194,22 @@ def test_parts_of_unequal_budgets_are_refused(tmp_path: Path, capsys):
     assert not (tmp_path / "joined").exists()
 
 
+@pytest.mark.parametrize(("data", "code"), [("d", 0), ("other", 2)])
+def test_scores_of_other_data_are_refused_without_the_primary_metric(
+    tmp_path: Path, data: str, code: int, capsys
+):
+    """Else lines of two test sets were tested against each other, one by one."""
+    files = two_parts(tmp_path)
+    for path in files:
+        items = read_items(path)
+        rows = tuple(replace(row, primary="bleu", strongest="") for row in items.rows)
+        write_file(path, replace(items, rows=rows, score=("bleu", "exact"), primary=("bleu",)))
+    results = files[1].with_name("runs.jsonl")
+    write_results(results, [replace(one, data_sha256=data) for one in read_results(results)])
+    assert main(["report", *map(str, files), "--out", str(tmp_path / "joined")]) == code
+    assert ("has scores of other data" in capsys.readouterr().err) is bool(code)
+
+
 def test_no_figure_of_other_comparisons_stays_beside_a_table(tmp_path: Path):
     """Of rows that were compared in spite of their code, and then not."""
     first, second = two_parts(tmp_path)

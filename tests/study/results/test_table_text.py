@@ -8,7 +8,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from treesyntax.study.results.table_text import Table, markdown_text
+from treesyntax.study.results.table_text import BOOKTABS, Table, latex_file, markdown_text
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,14 @@ def test_a_title_of_several_lines_is_one_in_latex():
         if "caption" in line
     ]
     assert caption == r"\caption{A title  of two lines}"
+
+
+@pytest.mark.parametrize(
+    ("name", "latin"), [("größe_1 ±°† ᵃ", True), ("модель", False), ("模型", False), ("λ", False)]
+)
+def test_latex_says_what_prints_letters_that_are_not_latin(name: str, latin: bool):
+    """pdflatex stops at them: not set up for use with LaTeX."""
+    lines = [*Table("title", ["row"], [[name]]).latex(), "% 模型"]
+    first, second, *_ = latex_file(lines).splitlines()
+    assert first == BOOKTABS
+    assert ("lualatex" in second) is not latin

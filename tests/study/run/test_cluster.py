@@ -12,6 +12,7 @@ from socket import gethostname
 from types import SimpleNamespace
 
 import pytest
+from study.run import growing_studies
 from support import wait_until
 from support.forked_programs import Fork, fork
 from support.study_helpers import recipe_content, two_methods, write_recipe
@@ -361,6 +362,23 @@ def test_options_of_clusters_are_checked(tmp_path: Path, options: list[str], mes
     output = refused(tmp_path, *options)
     assert message in output
     assert message in output.splitlines()[-1]  # after the note that trainings end at a cap
+
+
+@pytest.mark.usefixtures("quick")
+def test_jobs_that_nobody_here_knows_of_are_named(tmp_path: Path, monkeypatch, capsys):
+    """A study that was copied, or is on a disk that a cluster shares, trained beside its waiting jobs without a word."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    names = ("waits", "ended", "cancelled")
+    folder = tmp_path / "out/cluster"
+    growing_studies.run(tmp_path, seeds=[1])
+    for name in names:
+        ticket = {"job": name, "key": "", "cluster": "slurm", "cancelled": name == "cancelled"}
+        write_json(node.ticket_of(folder, f"sequence-1/{name}"), ticket)
+    write_json(result_of(folder, "ended"), {"returncode": 0})
+    capsys.readouterr()
+    growing_studies.run(tmp_path, seeds=[1])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "squeue does not say here whether jobs of this study are at work: waits; end" in said
 
 
 def test_slurm_that_is_not_there_leaves_no_folder(tmp_path: Path, monkeypatch):

@@ -158,12 +158,14 @@ def test_a_file_named_by_a_bare_word_counts_after_a_flag_of_files(
     "command",
     ["bash -c 'sort <raw/a.txt >{data}/x'", "bash -c 'head raw/a.txt|tail > {data}/x'",
      "bash -c 'cat raw/*.txt > {data}/x'", "bash -c 'for s in a b; do cat raw/$s.txt >> {data}/x; done'",
+     "bash -c 'cat $RAW/a.txt > {data}/x'", "bash -c 'cat \"$RAW/a.txt\" > {data}/x'",
      "python make.py in=raw/a.txt {data}/x",
      'bash -c "cat \'raw/a.txt\' > {data}/x"'],
 )  # fmt: skip
 def test_a_file_in_the_text_of_a_command_is_an_input(tmp_path: Path, monkeypatch, command: str):
     """It stood between signs of the shell, and nobody noticed a change."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAW", "raw")
     (tmp_path / "raw").mkdir()
     path = write_recipe(tmp_path, prepare=[command])
     before = keys(path)

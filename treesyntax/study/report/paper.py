@@ -23,7 +23,7 @@ from treesyntax.study.report.table_notes import (
 )
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
-from treesyntax.study.results.table_text import BOOKTABS, Table
+from treesyntax.study.results.table_text import Table, latex_file
 
 COLUMN_WIDTH = 3.03
 """Inches: a column of a page with two, as of ACL."""
@@ -67,7 +67,7 @@ def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> st
     for row in table.rows:
         test_set = table.domains[row.method].name if table.domains else ""
         groups.setdefault(test_set, []).append(row)
-    lines = [BOOKTABS]
+    lines: list[str] = []
     for test_set, rows in groups.items():
         tests = [row.tests[name] for row in rows for name in columns if name in row.tests]
         title = f"{table.title}: {test_set}" if test_set else table.title
@@ -80,7 +80,7 @@ def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> st
         )
         lines += Table(caption, header, cells).latex(label)
     lines += [f"% {in_one_line(note)}" for note in (*table.notes, *table.failed)]
-    return "\n".join(lines) + "\n"
+    return latex_file(lines)
 
 
 def _cells(

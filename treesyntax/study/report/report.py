@@ -96,6 +96,7 @@ class Study(StudyFolder):
         begun = {row.method for row in table.rows}
         notes += _lost_categories(self.outputs, results)
         notes += _same_outputs(self.outputs, [row.method for row in table.rows])
+        notes += _without_effect(self.outputs, [row.method for row in table.rows])
         notes += changes_since(folder, plan.recipe)
         notes += pair_notes(plan, folder, begun, results)
         notes += data_notes(plan, folder, begun)
@@ -158,6 +159,20 @@ def _same_outputs(outputs: Outputs, rows: Iterable[str]) -> list[str]:
         f"SEED WITHOUT EFFECT: seeds {', '.join(map(str, seeds))} of {', '.join(names)} wrote the same outputs, so "
         "they are no more evidence than one run, and intervals are too narrow; check that training uses the seed"
         for seeds, names in groups.items()
+    ]
+
+
+def _without_effect(outputs: Outputs, rows: Iterable[str]) -> list[str]:
+    """A loud note on rows that are the same trainings as their baseline: no method, but a fault of the recipe."""
+    equal: dict[str, list[str]] = {}
+    for row in rows:
+        baseline = outputs.plan.recipe.baseline_of(outputs.methods[row])
+        if baseline is not None and outputs.writes_what(row, baseline.name):
+            equal.setdefault(baseline.name, []).append(row)
+    return [
+        f"ROW WITHOUT EFFECT: each run of {', '.join(names)} had the loss and wrote the outputs of that of {baseline}, so "
+        "what the row changes has no effect; check its settings"
+        for baseline, names in equal.items()
     ]
 
 

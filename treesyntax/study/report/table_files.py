@@ -19,8 +19,8 @@ from treesyntax.study.results.comparisons import FACTS, facts_of
 from treesyntax.study.results.domains import Domain
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import (
-    BOOKTABS,
     csv_text,
+    latex_file,
     latex_text,
     markdown_text,
 )
@@ -55,12 +55,12 @@ def table_csv(table: StudyTable) -> str:
 
 def latex_table(table: StudyTable) -> str:
     """The tables for a paper; they need the package booktabs. Notes and failures follow the last."""
-    lines = [BOOKTABS]
+    lines: list[str] = []
     for text_table in table.tables:
         title = f"{table.title}: {text_table.title}" if table.domains else text_table.title
         lines += text_table._replace(title=title).latex()
     notes = (rf"\par {latex_text(note)}" for note in (*table.notes, *table.failed))
-    return "\n".join([*lines[:-1], *notes, lines[-1]]) + "\n"
+    return latex_file([*lines[:-1], *notes, lines[-1]])
 
 
 def markdown_table(table: StudyTable) -> str:

@@ -271,15 +271,13 @@ def _lines(study: Part) -> dict[tuple[str, str], tuple[str, ...]]:
     }
 
 
-def _test_sets(study: Part) -> dict[str, set[tuple[str, int, str]]]:
-    """Of each test set hashes of its data, its lines and its primary metric."""
+def _test_sets(study: Part) -> dict[str, set[tuple[str, str]]]:
+    """Of each test set hashes of its data and its primary metric, whichever metrics have scores."""
     rows = {row.row: row for row in study.stored.rows}
-    test_sets: dict[str, set[tuple[str, int, str]]] = {}
+    test_sets: dict[str, set[tuple[str, str]]] = {}
     for result in study.results:
         row = rows[result.method]
-        if result.metric == row.primary:
-            facts = (result.data_sha256, result.n, row.primary)
-            test_sets.setdefault(row.test_set, set()).add(facts)
+        test_sets.setdefault(row.test_set, set()).add((result.data_sha256, row.primary))
     return test_sets
 
 

@@ -110,15 +110,35 @@ class Outputs:
         Of trainings that differ in their loss the seed had an effect, however few lines there are to differ in.
         """
         groups: dict[tuple[str, float], list[int]] = {}
-        for seed in sorted({key[1] for key in self.scored if key[0] == row}):
-            if (file := self.output(Run(self.methods[row], seed))).is_file():
-                same = self.digest(file), self.losses[row, seed]
-                groups.setdefault(same, []).append(seed)
+        for seed, same in self._written(row).items():
+            groups.setdefault(same, []).append(seed)
         return [
             tuple(seeds)
             for seeds in groups.values()
             if len(seeds) > 1 and not self._all_right(row, seeds[0])
         ]
+
+    def writes_what(self, row: str, other: str) -> bool:
+        """Whether each run of a row had the loss, and wrote the lines, of another row's run with the same seed.
+
+        Not where each line equals its reference: the loss may be an accuracy, which good models reach too.
+        """
+        written = self._written(row)
+        return written == self._written(other) and not all(
+            self._all_right(row, seed) for seed in written
+        )
+
+    def _written(self, row: str) -> dict[int, tuple[str, float]]:
+        """By seed a digest of what a row's run wrote, and its loss."""
+        runs = {
+            seed: self.output(Run(self.methods[row], seed))
+            for seed in sorted({key[1] for key in self.scored if key[0] == row})
+        }
+        return {
+            seed: (self.digest(file), self.losses[row, seed])
+            for seed, file in runs.items()
+            if file.is_file()
+        }
 
     def _all_right(self, row: str, seed: int) -> bool:
         lines = self.text(self.output(Run(self.methods[row], seed)))

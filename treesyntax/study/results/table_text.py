@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,9 @@ Rows = Sequence[Sequence[object]]
 RAISED = dict(zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", "abcdefghijklmnoprstuvwxyz", strict=True))
 """Raised letters, the marks of footnotes: all but q, of which there is none."""
 BOOKTABS = r"% \usepackage{booktabs}"
+OTHER_LETTERS = (
+    "% letters that are not Latin: lualatex or xelatex, with a font that has them (\\setmainfont)"
+)
 _MARKUP = re.compile(r"[\\|*`~<\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 """What begins markup; an underscore within a word does not."""
 _LATEX = {
@@ -36,6 +40,14 @@ def markdown_text(text: object) -> str:
     """Text that Markdown shows as it is: no markup, link or HTML begins in it, and no character is written as ``&lt;``."""
     shown = " ".join(str(text).splitlines())
     return _MARKUP.sub(r"\\\g<0>", shown)
+
+
+def latex_file(lines: Sequence[str]) -> str:
+    """The content of a file of tables, first what its readers must do to print it."""
+    printed = "".join(line for line in lines if not line.startswith("%"))
+    letters = filter(str.isalpha, {*printed})
+    latin = all(unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
+    return "\n".join([BOOKTABS, *([] if latin else [OTHER_LETTERS]), *lines]) + "\n"
 
 
 class Table(NamedTuple):

@@ -251,7 +251,8 @@ class Keys:
         names = [f"{name.removesuffix('.gz')}{OFFSETS}" for name in named]
         if step.kind == PREPARE:
             texts = [word for word in step.command if _BETWEEN_NAMES.search(word)]
-            words = _BETWEEN_NAMES.split(_WRITTEN_TO.sub(" ", " ".join(texts)))
+            read = os.path.expandvars(_WRITTEN_TO.sub(" ", " ".join(texts)))  # as the shell will
+            words = _BETWEEN_NAMES.split(read)
             names += [word for word in words if not word.startswith("$")]
         else:
             flags = pairwise(_values(step.command))
