@@ -18,28 +18,36 @@ class SmoothedLoss(LabelSmoothedCrossEntropyCriterion):
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """The loss, what the gradient is divided by, and what is logged."""
-        if not reduce or not _projects(model):
+        if not reduce:
             return super().forward(model, sample, reduce)
-        features = model(**sample["net_input"], features_only=True)[0]
         target = sample["target"][:, self.ignore_prefix_size :]
-        loss, likelihood, hits = projected_loss(
-            features[:, self.ignore_prefix_size :].flatten(0, 1),
-            model.decoder.output_projection.weight,
-            target.flatten(),
-            self.eps,
-            self.padding_idx,
-        )
+        if _projects(model):
+            features = model(**sample["net_input"], features_only=True)[0]
+            loss, likelihood, hits = projected_loss(
+                features[:, self.ignore_prefix_size :].flatten(0, 1),
+                model.decoder.output_projection.weight,
+                target.flatten(),
+                self.eps,
+                self.padding_idx,
+            )
+            total = target.ne(self.padding_idx).sum()
+        else:
+            output = model(**sample["net_input"])
+            loss, likelihood = self.compute_loss(model, output, sample)
+            if self.report_accuracy:
+                hits, total = self.compute_accuracy(model, output, sample)
         size = len(target) if self.sentence_avg else sample["ntokens"]
         log = {
             "loss": loss.data,
-            "nll_loss": likelihood,
+            "nll_loss": likelihood.data,
             "ntokens": sample["ntokens"],
             "nsentences": len(target),
             "sample_size": size,
         }
-        if self.report_accuracy:
-            log["n_correct"] = int(hits)
-            log["total"] = int(target.ne(self.padding_idx).sum())
+        if (
+            self.report_accuracy
+        ):  # as tensors: fairseq's own criterion waits for the GPU before it goes back
+            log |= {"n_correct": hits, "total": total}
         return loss, size, log
 
     def compute_loss(

@@ -7,6 +7,8 @@ import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.models import FairseqDecoder, FairseqEncoder, FairseqEncoderDecoderModel
+from support.elsewhere import Elsewhere
+from torch._subclasses.fake_tensor import DynamicOutputShapeException
 
 from fairseq_plugins.training.loss import SmoothedLoss, quicker
 
@@ -56,7 +58,21 @@ def test_values_gradients_and_accuracy_are_those_of_fairseq(prefix, reduce):
     assert our_size == size
     assert log.keys() == wanted_log.keys()
     for name, value in wanted_log.items():
-        torch.testing.assert_close(log[name], value)
+        torch.testing.assert_close(torch.as_tensor(log[name]), torch.as_tensor(value))
+
+
+def test_the_loss_waits_for_no_gpu():
+    """fairseq's selects words and reads two counts before the backward pass is begun."""
+    theirs = LabelSmoothedCrossEntropyCriterion(TASK, False, 0.1, report_accuracy=True)
+    sample = batch()
+    with Elsewhere() as elsewhere:
+        model = FairseqEncoderDecoderModel(Encoder(None), Decoder(torch.randn(3, 7, 11)))
+        model = elsewhere.moved_model(model)
+        sample["target"] = elsewhere.moved(sample["target"])
+        loss, _, _ = quicker(theirs)(model, sample)
+        loss.backward()
+        with pytest.raises(DynamicOutputShapeException):
+            theirs(model, sample)
 
 
 def test_other_criteria_stay_fairseqs_own():
