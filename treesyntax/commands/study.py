@@ -208,6 +208,7 @@ def _checked(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] |
 def _notes(recipe: Recipe) -> list[str]:
     from treesyntax.study.recipe.budget import restless
     from treesyntax.study.recipe.controls import uncontrolled
+    from treesyntax.study.recipe.fairness import repeated
     from treesyntax.study.recipe.inherit import inherited_line
 
     compared = [
@@ -218,6 +219,7 @@ def _notes(recipe: Recipe) -> list[str]:
     notes = [
         restless(recipe.budget, [recipe.flags(method, "train") for method in recipe.methods]),
         uncontrolled(compared),
+        repeated(recipe),
         inherited_line(recipe.inherits, recipe.methods[0].base),
     ]
     return [*filter(None, notes)]

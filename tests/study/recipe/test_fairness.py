@@ -17,6 +17,7 @@ from treesyntax.study.recipe.fairness import (
     check_fairness,
     find_differences,
     own_settings,
+    repeated,
 )
 from treesyntax.study.report.table import make_table
 from treesyntax.study.run.fairseq import RECORDS
@@ -71,6 +72,15 @@ def test_numbers_are_compared_however_they_are_written(tmp_path: Path, rate: str
         "methods.stack_pe.train.clip-norm=1",
     )
     assert find_differences(recipe) == []
+
+
+def test_rows_that_are_the_same_but_for_their_names_are_told(tmp_path: Path):
+    """Both were trained for hours, and the table said *not shown*."""
+    assert repeated(recipe_with(tmp_path)) == ""
+    recipe = recipe_with(tmp_path, "axes={rate: {train.lr: [1e-1, 0.1, 0.2]}}")
+    said = repeated(recipe)
+    assert "nothing but their names: sequence-rate=1e-1 and sequence-rate=0.1; " in said
+    assert "rate=0.2" not in said
 
 
 @pytest.mark.parametrize("flag", NO_EFFECT)

@@ -19,7 +19,7 @@ Options that an axis varies for all methods alike are the question itself and ne
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION, usual_linearization
@@ -32,6 +32,7 @@ from treesyntax.study.recipe.backbone import (
     positions_of,
     size_of_arch,
 )
+from treesyntax.study.recipe.checks import Flags
 from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe, flag_words
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN
@@ -171,6 +172,24 @@ def _check_pair(recipe: Recipe, method: Method, baseline: Method) -> None:
         )
 
 
+def repeated(recipe: Recipe) -> str:
+    """Return a line on rows that differ in nothing but their names, whose trainings would be the same; else ""."""
+    alike: dict[str, list[str]] = {}
+    for row in recipe.methods:
+        flags = [
+            sorted(
+                (_dashed(name), _compared(value))
+                for name, value in _given(recipe.flags(row, section))
+            )
+            for section in SECTIONS
+        ]
+        alike.setdefault(repr((row.arch, row.source, row.target, flags)), []).append(row.name)
+    pairs = [" and ".join(names) for names in alike.values() if len(names) > 1]
+    if not pairs:
+        return ""
+    return f"rows that differ in nothing but their names: {'; '.join(pairs)}; leave out all but one, or check their settings"
+
+
 def own_settings(recipe: Recipe, method: Method, differences: Sequence[Difference]) -> list[str]:
     """The settings in which a row differs from its baseline, one text a flag, with the reason."""
     baseline = recipe.baseline_of(method)
@@ -200,7 +219,7 @@ def writes_whole_trees(recipe: Recipe, method: Method) -> bool:
 
 
 def _flags(recipe: Recipe, method: Method, section: str) -> dict[str, Any]:
-    """The flags that have a value; False and null leave a flag out.
+    """The flags that have a value.
 
     Of the injections it is what needs no tree: relative positions and rotations that the baseline must have too.
     """
@@ -210,11 +229,12 @@ def _flags(recipe: Recipe, method: Method, section: str) -> dict[str, Any]:
         flags[f"{side}-injection"] = (
             positions_of(method.arch, recipe.flags(method, section), side) or None
         )
-    return {
-        _dashed(name): item
-        for name, item in flags.items()
-        if item is not None and item is not False
-    }
+    return {_dashed(name): item for name, item in _given(flags)}
+
+
+def _given(flags: Flags) -> Iterator[tuple[str, Any]]:
+    """The flags that have a value; False and null leave a flag out."""
+    return ((name, item) for name, item in flags.items() if item is not None and item is not False)
 
 
 def _compared(value: Any) -> str:
