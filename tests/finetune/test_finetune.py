@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 pytest.importorskip("transformers", reason="transformers is no part of the base")
 pytest.importorskip("accelerate", reason="accelerate is no part of the base")
@@ -35,6 +36,7 @@ from treesyntax.finetune.outputs import tags_of
 from treesyntax.made import lock
 from treesyntax.methods import METHODS
 from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.tree_batch import TreeBatch
 
 LOSS_ALONE = ["--set", "metric_for_best_model=loss", "--set", "max_grad_norm=0"]
 QUICK = [
@@ -507,7 +509,11 @@ def test_a_loss_whose_parameters_nothing_would_train_is_refused(monkeypatch: pyt
     assert split_spec("probe+tree_distance") == ("tree_distance", "probe")
     with pytest.raises(OptionError, match="the loss of probe has parameters, which finetune would"):
         Losses("probe", Site(8, 2, 1))
-    assert Losses("probe(learned=False)", Site(8, 2, 1)).methods
+    losses = Losses("probe(learned=False)", Site(8, 2, 1))
+    # Where the model is, not where methods are made.
+    states = torch.zeros(2, 1, 5, 8, device="meta")
+    tree = TreeBatch.without_trees(states[0, :, :, 0].long())
+    assert losses((*states,), tree).device == states.device
 
 
 @pytest.mark.parametrize("injection", ["tree_distance", "tree_reg"])
