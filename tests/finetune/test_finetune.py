@@ -362,16 +362,11 @@ def test_a_tokenizer_that_does_not_say_where_its_tokens_are_is_refused_early(
         check_model(Job(str(tmp_path / "byt5"), "seq2seq"))
 
 
-@pytest.mark.parametrize("task", ["sequence-classification", "causal"])
-def test_collected_batches_and_two_processes_equal_one_large_batch(
-    pretrained: Path, tmp_path: Path, task: str
-):
-    import torch
-    from safetensors.torch import load_file
-
+def without_dropout(pretrained: Path, tmp_path: Path, task: str) -> Path:
+    """The model of a task, whose training draws no numbers, which differ by process and batch."""
     kind = BY_TASK[task][0]
-    shutil.copytree(pretrained / kind, tmp_path / kind)  # without dropout, which differs by process
-    file = tmp_path / kind / "config.json"
+    folder = tmp_path / kind
+    shutil.copytree(pretrained / kind, folder)
     names = (
         "hidden_dropout_prob",
         "attention_probs_dropout_prob",
@@ -379,8 +374,18 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         "embd_pdrop",
         "attn_pdrop",
     )
-
+    file = folder / "config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **dict.fromkeys(names, 0.0)}))
+    return folder
+
+
+@pytest.mark.parametrize("task", ["sequence-classification", "causal"])
+def test_collected_batches_and_two_processes_equal_one_large_batch(
+    pretrained: Path, tmp_path: Path, task: str
+):
+    from safetensors.torch import load_file
+
+    kind = without_dropout(pretrained, tmp_path, task)
     ways = {
         "large": ["--set", "per_device_train_batch_size=8"],
         "collected": ["--set", "per_device_train_batch_size=4", "--accumulate", "2"],
@@ -392,7 +397,7 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
     found = {}
     for name, batches in ways.items():
         arguments = words(pretrained, tmp_path / name, task, *plain, *spec, *batches)
-        arguments[arguments.index("--model") + 1] = str(tmp_path / kind)
+        arguments[arguments.index("--model") + 1] = str(kind)
         if name == "processes":
             if not torch.accelerator.is_available():  # where nobody need say so
                 at = arguments.index("use_cpu=true")
@@ -410,6 +415,24 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
             torch.testing.assert_close(
                 others[key], value, rtol=1e-4, atol=1e-5, msg=f"{name}: {key}"
             )
+
+
+def test_fewer_batches_at_the_end_of_an_epoch_weigh_a_loss_from_trees_no_less(
+    pretrained: Path, tmp_path: Path
+):
+    from safetensors.torch import load_file
+
+    plain = ["--set", "optim=sgd", "--set", "learning_rate=0.5", "--set", "max_grad_norm=0"]
+    spec = ["--injection", "tree_reg(weight=10.0)", "--max-steps", "1", "--set", "eval_steps=1"]
+    model, numbers = without_dropout(pretrained, tmp_path, "causal"), []
+    for size, count in ((24, 1), (12, 8)):  # of 24 examples
+        ways = ["--set", f"per_device_train_batch_size={size}", "--accumulate", str(count)]
+        arguments = words(pretrained, tmp_path / str(count), "causal", *plain, *spec, *ways)
+        arguments[arguments.index("--model") + 1] = str(model)
+        assert main(arguments) == 0
+        numbers.append(load_file(tmp_path / str(count) / "model/model.safetensors"))
+    for key, value in numbers[0].items():
+        torch.testing.assert_close(numbers[1][key], value, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
