@@ -188,6 +188,20 @@ def test_a_token_that_sees_nothing_has_numbers_whatever_the_mask_is_made_of(kind
     assert all(p.grad is None or p.grad.isfinite().all() for p in bridge.parameters())
 
 
+@pytest.mark.parametrize("low", [-1e9, torch.finfo(torch.float32).min])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_large_numbers_in_a_mask_stay_numbers_in_half_precision(low: float, dtype: torch.dtype):
+    """With padding on the left, a causal mask leaves the first queries nothing to see."""
+    bridge = ts.TransformerEncoderBridge(make(), "relation_mask").to(dtype)
+    later = torch.ones(7, 7, dtype=torch.bool).triu(1)
+    masks = {
+        "mask": torch.zeros(7, 7).masked_fill(later, low),
+        "src_key_padding_mask": torch.zeros(2, 7).masked_fill(PADDING.flip(1), low),
+    }
+    tree = batch_of(TREES, left_pad=True)
+    assert bridge(torch.ones(2, 7, 16, dtype=dtype), **masks, tree=tree).isfinite().all()
+
+
 @pytest.mark.parametrize(
     ("masks", "fault"),
     [

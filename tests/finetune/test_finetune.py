@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 pytest.importorskip("transformers", reason="transformers is no part of the base")
 pytest.importorskip("accelerate", reason="accelerate is no part of the base")
@@ -35,6 +36,7 @@ from treesyntax.finetune.outputs import tags_of
 from treesyntax.made import lock
 from treesyntax.methods import METHODS
 from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.tree_batch import TreeBatch
 
 LOSS_ALONE = ["--set", "metric_for_best_model=loss", "--set", "max_grad_norm=0"]
 QUICK = [
@@ -360,16 +362,11 @@ def test_a_tokenizer_that_does_not_say_where_its_tokens_are_is_refused_early(
         check_model(Job(str(tmp_path / "byt5"), "seq2seq"))
 
 
-@pytest.mark.parametrize("task", ["sequence-classification", "causal"])
-def test_collected_batches_and_two_processes_equal_one_large_batch(
-    pretrained: Path, tmp_path: Path, task: str
-):
-    import torch
-    from safetensors.torch import load_file
-
+def without_dropout(pretrained: Path, tmp_path: Path, task: str) -> Path:
+    """The model of a task, whose training draws no numbers, which differ by process and batch."""
     kind = BY_TASK[task][0]
-    shutil.copytree(pretrained / kind, tmp_path / kind)  # without dropout, which differs by process
-    file = tmp_path / kind / "config.json"
+    folder = tmp_path / kind
+    shutil.copytree(pretrained / kind, folder)
     names = (
         "hidden_dropout_prob",
         "attention_probs_dropout_prob",
@@ -377,8 +374,18 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         "embd_pdrop",
         "attn_pdrop",
     )
-
+    file = folder / "config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **dict.fromkeys(names, 0.0)}))
+    return folder
+
+
+@pytest.mark.parametrize("task", ["sequence-classification", "causal"])
+def test_collected_batches_and_two_processes_equal_one_large_batch(
+    pretrained: Path, tmp_path: Path, task: str
+):
+    from safetensors.torch import load_file
+
+    kind = without_dropout(pretrained, tmp_path, task)
     ways = {
         "large": ["--set", "per_device_train_batch_size=8"],
         "collected": ["--set", "per_device_train_batch_size=4", "--accumulate", "2"],
@@ -390,7 +397,7 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
     found = {}
     for name, batches in ways.items():
         arguments = words(pretrained, tmp_path / name, task, *plain, *spec, *batches)
-        arguments[arguments.index("--model") + 1] = str(tmp_path / kind)
+        arguments[arguments.index("--model") + 1] = str(kind)
         if name == "processes":
             if not torch.accelerator.is_available():  # where nobody need say so
                 at = arguments.index("use_cpu=true")
@@ -408,6 +415,24 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
             torch.testing.assert_close(
                 others[key], value, rtol=1e-4, atol=1e-5, msg=f"{name}: {key}"
             )
+
+
+def test_fewer_batches_at_the_end_of_an_epoch_weigh_a_loss_from_trees_no_less(
+    pretrained: Path, tmp_path: Path
+):
+    from safetensors.torch import load_file
+
+    plain = ["--set", "optim=sgd", "--set", "learning_rate=0.5", "--set", "max_grad_norm=0"]
+    spec = ["--injection", "tree_reg(weight=10.0)", "--max-steps", "1", "--set", "eval_steps=1"]
+    model, numbers = without_dropout(pretrained, tmp_path, "causal"), []
+    for size, count in ((24, 1), (12, 8)):  # of 24 examples
+        ways = ["--set", f"per_device_train_batch_size={size}", "--accumulate", str(count)]
+        arguments = words(pretrained, tmp_path / str(count), "causal", *plain, *spec, *ways)
+        arguments[arguments.index("--model") + 1] = str(model)
+        assert main(arguments) == 0
+        numbers.append(load_file(tmp_path / str(count) / "model/model.safetensors"))
+    for key, value in numbers[0].items():
+        torch.testing.assert_close(numbers[1][key], value, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -507,7 +532,11 @@ def test_a_loss_whose_parameters_nothing_would_train_is_refused(monkeypatch: pyt
     assert split_spec("probe+tree_distance") == ("tree_distance", "probe")
     with pytest.raises(OptionError, match="the loss of probe has parameters, which finetune would"):
         Losses("probe", Site(8, 2, 1))
-    assert Losses("probe(learned=False)", Site(8, 2, 1)).methods
+    losses = Losses("probe(learned=False)", Site(8, 2, 1))
+    # Where the model is, not where methods are made.
+    states = torch.zeros(2, 1, 5, 8, device="meta")
+    tree = TreeBatch.without_trees(states[0, :, :, 0].long())
+    assert losses((*states,), tree).device == states.device
 
 
 @pytest.mark.parametrize("injection", ["tree_distance", "tree_reg"])

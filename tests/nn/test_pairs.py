@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 
 from treesyntax.errors import OptionError
+from treesyntax.nn import attention
 from treesyntax.nn.attention import attend
 from treesyntax.nn.kernels.lookup import read_table, sums_by_id
 from treesyntax.nn.pairs import PairTerm, merged, total_bias
@@ -304,6 +305,29 @@ def test_half_precision_sums_the_gradient_of_a_table_exactly_enough():
     assert by_id.grad.tolist() == [[[[4096, 0]]]]
     ones = torch.ones(1, 1, 1, 4096, dtype=torch.bfloat16)
     assert sums_by_id(ones, index, 2).tolist() == [[[[4096, 0]]]]
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_autocast_beside_a_cpu_hides_padding_from_queries_of_32_bits(vectors, monkeypatch):
+    """Llama's rotated queries are: products are of half precision, in which -1e38 is no number."""
+    monkeypatch.setattr(attention, "attention_type", lambda device: torch.float16)
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 2, 4, 7, 8)
+    mask = torch.ones(7, 7, dtype=torch.bool).tril().repeat(2, 1, 1, 1)
+    mask[1, ..., :2] = False  # padding on the left: its queries see nothing
+    ids = torch.randint(0, 5, (2, 7, 7)).masked_fill(torch.eye(7, dtype=torch.bool), 0)
+    bias = torch.tensor([0.0, 0.5, 1.0, 0.0, -2e5]).expand(4, -1)  # a strength forbids the last
+    keys = torch.randn(5, 8) if vectors else None
+    logits = q @ k.transpose(2, 3)
+    if keys is not None:
+        logits = logits + torch.einsum("bhqd,bqkd->bhqk", q, keys[ids])
+    logits = (logits / 8**0.5 + bias[0][ids].unsqueeze(1)).masked_fill(~mask, -1e9)
+    wanted = logits.softmax(3) @ v
+    with torch.autocast("cpu", torch.float16):
+        outputs = attend(q, k, v, mask, [PairTerm(ids, bias, keys)])
+    assert outputs.isfinite().all()
+    torch.testing.assert_close(outputs.float()[0], wanted[0], atol=0.01, rtol=0.01)
+    torch.testing.assert_close(outputs.float()[1, :, 2:], wanted[1, :, 2:], atol=0.01, rtol=0.01)
 
 
 @pytest.mark.parametrize("heads", [2, 4])

@@ -26,6 +26,7 @@ from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
 from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
+from treesyntax.nn.kernels.lookup import clamped
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch, check_over, refuse_padding
 
@@ -238,7 +239,8 @@ class _Layer(nn.TransformerEncoderLayer):
                 finite = given.masked_fill(hidden, 0.0)
                 added = finite if added is None else added + finite
         if added is not None:
-            logits = added.expand(-1, q.shape[1], q.shape[2], -1)
+            # A large number of 32 bits is infinite in half precision.
+            logits = clamped(added, q.dtype).expand(-1, q.shape[1], q.shape[2], -1)
             terms = [PairTerm(logits=logits), *terms]
         dropout = attention.dropout if self.training else 0.0
         attended = attend(q, k, v, seen, terms, dropout).transpose(1, 2).flatten(2)

@@ -75,6 +75,7 @@ class Losses(nn.Module):
             states: [B, T, d_model] before the first layer and after each.
             tree: over the tokens of the batch.
         """
+        self.to(states[0].device)  # a Trainer moves the model alone
         total = states[0].new_zeros(())
         for layer in range(self.site.layers):
             known = LayerStates(states[layer], _no_attention, states[layer + 1])

@@ -499,7 +499,8 @@ class TreeTrainer(Trainer):
             model, {**inputs, "output_hidden_states": True}, True, num_items_in_batch
         )
         states = outputs.get("encoder_hidden_states") or outputs["hidden_states"]
-        shares = 1 if num_items_in_batch is None else self.args.gradient_accumulation_steps
+        # At the end of an epoch there may be fewer batches.
+        shares = 1 if num_items_in_batch is None else self.current_gradient_accumulation_steps
         loss = loss + losses(states, read_batch(tree)) / shares
         return (loss, outputs) if return_outputs else loss
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.devices import full_precision, is_transformed
+from treesyntax.nn.devices import attention_type, full_precision, is_transformed
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.kernels.flex import flex_attend
 from treesyntax.nn.kernels.lookup import padding_bias
@@ -56,15 +56,18 @@ def attend(
             raise OptionError(
                 f"the methods are of {len(term.bias)} heads, but the queries have {q.shape[1]}; make them with as many"
             )
-    if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-        # A twentieth of a training's products: there is little to gain, and sums over pairs stay exact.
-        with torch.autocast("cpu", enabled=False):
+    kind = attention_type(q.device)
+    if kind == torch.float32:
+        with full_precision(q.device):
             # Heads beside each other are copied apart here, not once more where they are multiplied.
-            q, k, v = (
-                x.to(torch.float32, memory_format=torch.contiguous_format) for x in (q, k, v)
-            )
+            q, k, v = (x.to(kind, memory_format=torch.contiguous_format) for x in (q, k, v))
             unmapped = unmapped if unmapped is None else unmapped.float()
             return attend(q, k, v, mask, terms, dropout, unmapped)
+    if (
+        kind is not None
+    ):  # autocast multiplies rotated queries of 32 bits in half precision: biases must fit it
+        q, k, v = (x.to(kind) for x in (q, k, v))
+        unmapped = unmapped if unmapped is None else unmapped.to(kind)
     if mask is not None:
         mask = mask[(None,) * (q.dim() - mask.dim())]
     for term in terms:

@@ -30,3 +30,15 @@ def full_precision(device: torch.device) -> AbstractContextManager[object]:
     if not torch.amp.is_autocast_available(device.type):
         return nullcontext()
     return torch.autocast(device.type, enabled=False)
+
+
+def attention_type(device: torch.device) -> torch.dtype | None:
+    """Return the type in which attention is computed under autocast on a device, None where that is off.
+
+    On a CPU that is float32. Attention is a twentieth of a training's products: there is little to gain, and sums
+    over pairs stay exact.
+    """
+    kind = device.type
+    if not (torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)):
+        return None
+    return torch.float32 if kind == "cpu" else torch.get_autocast_dtype(kind)
