@@ -63,9 +63,8 @@ def attend(
             q, k, v = (x.to(kind, memory_format=torch.contiguous_format) for x in (q, k, v))
             unmapped = unmapped if unmapped is None else unmapped.float()
             return attend(q, k, v, mask, terms, dropout, unmapped)
-    if (
-        kind is not None
-    ):  # autocast multiplies rotated queries of 32 bits in half precision: biases must fit it
+    if kind is not None:
+        # Queries that were turned have 32 bits, but are multiplied in half precision, which biases must fit.
         q, k, v = (x.to(kind) for x in (q, k, v))
         unmapped = unmapped if unmapped is None else unmapped.to(kind)
     if mask is not None:
