@@ -118,12 +118,14 @@ def test_epochs_serve_where_there_are_no_updates(folder: Path):
     assert [path.name for path in find_checkpoints(folder)] == ["checkpoint3.pt", "checkpoint12.pt"]
 
 
-@pytest.mark.parametrize("fault", ["none", "few", "damaged", "other", "number"])
+@pytest.mark.parametrize("fault", ["none", "no folder", "few", "damaged", "other", "number"])
 def test_faults_are_one_line_and_nothing_is_written(folder: Path, capsys, fault: str):
     out, last = folder / "out" / "mean.pt", "3"
     out.parent.mkdir()
     if fault == "none":
         folder, told = out.parent, "has no checkpoint_EPOCH_UPDATE.pt and no checkpointEPOCH.pt"
+    elif fault == "no folder":
+        folder, told = folder / "gone", "gone: is no folder; give the one that has the checkpoints"
     elif fault == "few":
         last, told = "4", "has 3 checkpoints, not 4; give --last 3, train longer, or save and keep"
     elif fault == "damaged":

@@ -349,6 +349,17 @@ def test_processes_that_would_train_alone_are_refused(
         )
 
 
+def test_a_rank_that_another_program_left_changes_nothing(
+    pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Outputs were not written, and nobody held the folder."""
+    monkeypatch.setenv("RANK", "3")
+    files = ["--test", str(pretrained / "test.jsonl")]
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", "--max-steps", "1")
+    assert main([*arguments, *files]) == 0
+    assert (tmp_path / "out/hypotheses.txt").exists()
+
+
 def test_a_tokenizer_that_does_not_say_where_its_tokens_are_is_refused_early(
     pretrained: Path, tmp_path: Path
 ):

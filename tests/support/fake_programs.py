@@ -47,6 +47,8 @@ def save(path: Path, update: int) -> None:
 
 def train(journal: Path, arguments: list[str]) -> None:
     folder = option(arguments, "--save-dir")
+    if {"WORLD_SIZE", "RANK", "LOCAL_RANK"} & os.environ.keys():
+        raise SystemExit("several processes were started, and each would train alone")
     if "--broken" in arguments:
         # As fairseq ends: what looks for the cause fails in its turn.
         raise SystemExit("FloatingPointError: gradients are Nan/Inf\n\nStopIteration")

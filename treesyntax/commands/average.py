@@ -86,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
 
 def find_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a folder that have their update in their name, else their epoch; sorted."""
+    if not folder.is_dir():
+        raise InputError(folder, None, "is no folder", "give the one that has the checkpoints")
     for pattern in (BY_UPDATE, BY_EPOCH):
         named = [(path, pattern.fullmatch(path.name)) for path in folder.glob("checkpoint*.pt")]
         numbered = sorted((int(match[1]), path) for path, match in named if match)

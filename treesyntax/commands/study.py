@@ -37,6 +37,7 @@ from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.options import add_arguments as add_cluster_arguments
 from treesyntax.jobs.options import read_parameters
+from treesyntax.jobs.processes import without_variables
 from treesyntax.jobs.terminal import loudness
 
 STEPS = ("train", "generate", "average", "hypotheses", "score", "facts", "analyses")
@@ -280,13 +281,14 @@ def _execute(
     check_cluster(args.cluster)
     # All are loaded before a step runs.
     from treesyntax.study.run.plan import make_plan
+    from treesyntax.study.run.process import LAUNCHER
     from treesyntax.study.search.trials import Trials
     from treesyntax.study.searching import find_settings
     from treesyntax.study.session import execute
     from treesyntax.study.taking_up import held_folder
 
     plan, chosen, folder = study.plan, study.chosen, study.folder
-    with held_folder(folder):
+    with held_folder(folder), without_variables(LAUNCHER):
         whole = True
         for line in () if loudness().quiet else study.notes:
             print(line)

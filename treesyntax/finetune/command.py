@@ -195,7 +195,7 @@ def run(args: argparse.Namespace) -> int:
         if (value := getattr(args, name)) is not None
     }
     facts = finetune(job, args.out, files, test)
-    if os.environ.get(PROCESS, "0") != "0":
+    if not is_first():
         return 0  # the first of several processes writes and tells
     if args.test is not None:
         _predict(args, args.out)
@@ -204,6 +204,15 @@ def run(args: argparse.Namespace) -> int:
         f"{facts['best_metric']:.4g}; {SAID[facts['ended']]}"
     )
     return 0
+
+
+def is_first() -> bool:
+    """Return whether this process is alone, or the first of several.
+
+    A RANK without their number is left from another program.
+    """
+    alone = os.environ.get(PROCESSES, "") in ("", "1")
+    return alone or os.environ.get(PROCESS, "0") == "0"
 
 
 def job_of(args: argparse.Namespace) -> Any:

@@ -25,7 +25,7 @@ from treesyntax.bridges.collator import TreeCollator
 from treesyntax.endings import CAP, LAST, RESTED, Ending
 from treesyntax.errors import OptionError, need_package, unknown_name
 from treesyntax.files import read_json, read_object, sha256_of, write_json
-from treesyntax.finetune.command import PROCESS, PROCESSES
+from treesyntax.finetune.command import PROCESSES, is_first
 from treesyntax.finetune.data import (
     Example,
     check_answers,
@@ -242,8 +242,8 @@ def finetune(
         job = with_node_labels(job, data["train"], files["train"])
     check_answers(data["valid"], files.get("valid", files["train"]), job)
     job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
-    first = os.environ.get(PROCESS, "0") == "0"  # of several, one holds the folder for all
-    with training_in(out, "--out") if first else nullcontext():
+    # Of several processes one holds the folder for all.
+    with training_in(out, "--out") if is_first() else nullcontext():
         return _finetune(job, out, data, files, remarks, test)
 
 

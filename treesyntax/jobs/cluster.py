@@ -14,13 +14,14 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object, write_json
 from treesyntax.jobs.node import Order, carry_out, result_of, ticket_of
+from treesyntax.jobs.processes import without_variables
 from treesyntax.jobs.queues import ENDED, GONE, WAITING, Entry, LocalQueue, Queue, SlurmQueue
 
 FOLDER = "cluster"
@@ -189,7 +190,7 @@ class Cluster:
         more = f"+{len(names) - 1}" if len(names) > 1 else ""
         try:
             self.executor.update_parameters(name=names[0] + more)
-            with _outside_jobs() if self.kind == "slurm" else nullcontext():
+            with without_variables(_variables_of_job() if self.kind == "slurm" else ()):
                 if more:
                     jobs = self.executor.map_array(carry_out, [order for _, order in orders])
                 else:
@@ -271,20 +272,14 @@ class Cluster:
         self.queue.cancel(job.id for job in jobs)
 
 
-@contextmanager
-def _outside_jobs() -> Iterator[None]:
-    """Hide the variables of the Slurm job that this process is in.
+def _variables_of_job() -> list[str]:
+    """Return the variables of the Slurm job that this process is in.
 
     A job inherits them, and its srun takes them for options, such as another kind of memory limit, which it refuses.
     submitit's clean_env also hides `OF_CLUSTER` and SBATCH_ variables, in which users keep their account.
     """
     names = [*os.environ] if "SLURM_JOB_ID" in os.environ else []
-    of_job = [name for name in names if name.startswith("SLURM_") and name not in OF_CLUSTER]
-    hidden = {name: os.environ.pop(name) for name in of_job}
-    try:
-        yield
-    finally:
-        os.environ.update(hidden)
+    return [name for name in names if name.startswith("SLURM_") and name not in OF_CLUSTER]
 
 
 def tickets_in(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:

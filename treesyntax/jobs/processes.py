@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,16 @@ class Process(Protocol):
 
     def wait(self) -> int:
         """Wait for its end; returns the exit status."""
+
+
+@contextmanager
+def without_variables(names: Iterable[str]) -> Iterator[None]:
+    """Hide environment variables from this process and from those that it starts; they come back."""
+    hidden = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 def start(

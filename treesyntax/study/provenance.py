@@ -104,7 +104,7 @@ def _digest_of_file(file: Path, stamp: tuple[int, ...]) -> bytes:
 
 def _version(package: str) -> str:
     try:
-        return version(package)
+        return version(package) or MISSING  # None of what an interrupted pip has left
     except PackageNotFoundError:
         return MISSING
 

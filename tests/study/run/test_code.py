@@ -382,3 +382,12 @@ def test_the_commit_is_not_that_of_a_repository_whose_hook_runs(
 
 def test_a_package_that_is_missing_has_no_version():
     assert version_of("no-such-package") == "not installed"
+
+
+def test_a_package_of_which_pip_has_left_an_empty_folder_has_no_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As where its removal was interrupted; a study ended in a traceback."""
+    (tmp_path / "left_behind-1.0.dist-info").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert version_of("left_behind") == "not installed"

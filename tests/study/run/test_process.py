@@ -79,6 +79,17 @@ def test_the_working_folder_is_kept_off_the_import_path_of_our_programs_only():
     assert safe_environment(("python", "make_data.py"), {"PYTHONPATH": path}) == {}
 
 
+def test_what_a_launcher_has_left_does_not_reach_a_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As in a shell of a container: fairseq refused to train, and accelerate waited without end."""
+    write_recipe(tmp_path, seeds=[1])
+    for name, value in {"WORLD_SIZE": "8", "RANK": "3", "LOCAL_RANK": "3"}.items():
+        monkeypatch.setenv(name, value)
+    process = study(tmp_path)
+    assert process.returncode == 0, process.output()
+
+
 def test_gpus_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch):
     for name in ("x", "-1", "0:1"):
         with pytest.raises(OptionError, match="is no number of a GPU"):

@@ -73,6 +73,9 @@ class Devices:
         return {VISIBLE: slot if program in (TRAIN, FINETUNE) else slot.split(",")[0]}
 
 
+LAUNCHER = ("WORLD_SIZE", "RANK", "LOCAL_RANK")
+"""Variables by which torchrun, and containers of clusters, number the processes that they start. The processes of a
+study are not those: with them fairseq refuses to train, and accelerate waits for the others for ever."""
 SAFE = "-P"
 """Python's option that keeps the working folder off the import path. Without it, a file random.py or
 treesyntax.py beside the recipe would take the place of the module of that name."""
