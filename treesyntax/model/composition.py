@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -243,8 +243,10 @@ class Composition(nn.ModuleDict):
         return partial(_terms, related)
 
     def _computed(self, tree: TreeBatch) -> list[Related]:
-        """The pairwise methods with functions for ids; empty if one of them needs stored ids."""
-        pairwise = [method for method in self.methods if _is_pairwise(method)]
+        """The pairwise methods with functions for ids; empty if one of them needs stored ids, or adds more than biases."""
+        pairwise = [method for method in self.methods if _overrides(method, PAIRWISE)]
+        if any(_overrides(method, NOT_COMPUTED) for method in pairwise):
+            return []
         related = [(method, PairTerm(method.relation_of_pair(tree)), None) for method in pairwise]
         return [] if any(term.ids is None for _, term, _ in related) else [*related]
 
@@ -280,10 +282,12 @@ Related = tuple[Injection, PairTerm, ValueMap | None]
 """A method, and what it adds but for its tables, which differ from layer to layer."""
 
 PAIR_HOOKS = ("relation_ids", "pair_scale", "pair_features")
+PAIRWISE = (*PAIR_HOOKS, "value_map")
+NOT_COMPUTED = ("pair_scale", "pair_features", "value_map", "vector_tables")
+"""What the kernel for functions of a pair leaves out."""
 
 
-def _is_pairwise(method: Injection) -> bool:
-    hooks = (*PAIR_HOOKS, "value_map")
+def _overrides(method: Injection, hooks: Sequence[str]) -> bool:
     return any(getattr(type(method), hook) is not getattr(Injection, hook) for hook in hooks)
 
 

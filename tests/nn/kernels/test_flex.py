@@ -9,6 +9,7 @@ from support.helpers import batch_of
 from support.strategies import trees
 from torch import nn
 
+from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
@@ -65,6 +66,17 @@ def test_short_inputs_and_methods_without_such_a_function_have_stored_ids(monkey
     terms = Composition(spec, SITE).relate(batch_of(TREES), may_compute=True)(0)
     assert len(terms) == spec.count("+") + 1
     assert not any(callable(term.ids) for term in terms)
+
+
+@pytest.mark.parametrize("hook", ["vector_tables", "pair_scale", "pair_features", "value_map"])
+def test_a_method_that_adds_more_than_biases_has_stored_ids(monkeypatch, hook):
+    """The kernel for functions of a pair would leave the rest out."""
+    monkeypatch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
+    relate = Composition("relation_mask", SITE).relate
+    assert callable(relate(batch_of(TREES), may_compute=True)(0)[0].ids)
+    usual = getattr(RelationMask, hook)
+    monkeypatch.setattr(RelationMask, hook, lambda self, *words: usual(self, *words))
+    assert not callable(relate(batch_of(TREES), may_compute=True)(0)[0].ids)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
