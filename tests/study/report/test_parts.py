@@ -205,7 +205,7 @@ def test_scores_of_other_data_are_refused_without_the_primary_metric(
         rows = tuple(replace(row, primary="bleu", strongest="") for row in items.rows)
         write_file(path, replace(items, rows=rows, score=("bleu", "exact"), primary=("bleu",)))
     results = files[1].with_name("runs.jsonl")
-    write_results(results, [replace(one, data_sha256=data) for one in read_results(results)])
+    write_results(results, [replace(run, data_sha256=data) for run in read_results(results)])
     assert main(["report", *map(str, files), "--out", str(tmp_path / "joined")]) == code
     assert ("has scores of other data" in capsys.readouterr().err) is bool(code)
 
